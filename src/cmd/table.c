@@ -6,7 +6,7 @@
 
 extern const struct cmd cmd_run, cmd_attach, cmd_job, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check,
 	cmd_mark, cmd_phase, cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export, cmd_log,
-	cmd_annotate, cmd_push;
+	cmd_annotate, cmd_push, cmd_top;
 
 const struct cmd *const commands[] = {
 	&cmd_run,
@@ -15,6 +15,7 @@ const struct cmd *const commands[] = {
 	&cmd_phase,
 	&cmd_mark,
 	&cmd_show,
+	&cmd_top,
 	&cmd_log,
 	&cmd_annotate,
 	&cmd_ls,

@@ -430,3 +430,8 @@ int64_t series_start(const struct series *s)
 {
 	return walk_start(s->walk);
 }
+
+struct walk *series_walk_of(struct series *s)
+{
+	return s->walk;
+}

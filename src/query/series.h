@@ -54,6 +54,9 @@ bool series_complete(const struct series *s); /* the recording has its end mark,
 size_t series_columns(const struct series *s, const struct series_column **ret);
 const char *series_host(const struct series *s); /* "" when not known */
 int64_t series_start(const struct series *s);	 /* wall clock, ns; 0: not known */
+/* Its walk, for other observers: they see each record before the series has taken it in. */
+struct walk;
+struct walk *series_walk_of(struct series *s);
 /* Before the first series_next(): only points of this time (of the recording's clock, both inclusive). What
  * is before it is not read where that makes no difference. */
 int series_range(struct series *s, int64_t from_ns, int64_t to_ns);

@@ -1,0 +1,545 @@
+/* The run that `top` looks at: see model.h. */
+#include "top/model.h"
+
+#include "base/owned.h"
+#include "query/length.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOOK_NS (2 * NSEC_PER_SEC)   /* between two looks for new recordings */
+#define TRY_NS (NSEC_PER_SEC / 4)    /* between two tries at a young one */
+#define LONG_BYTES ((off_t)24 << 20) /* of such a recording the end is read first */
+#define WINDOW_NS (300 * NSEC_PER_SEC)
+#define WINDOW_LEAST_NS (10 * NSEC_PER_SEC)
+#define WINDOW_LIVE_NS (60 * NSEC_PER_SEC)
+#define POINTS_MOST ((size_t)16384) /* of all nodes together */
+#define POINTS_LEAST ((size_t)700)  /* of a node */
+#define BEFORE_TICKS 12		    /* tables that are kept for steps back */
+#define AHEAD_TICKS 200		    /* so far another reading is rather read on than opened anew */
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* ---- nodes ---- */
+
+static struct reading_options options_of(const struct model *m)
+{
+	return (struct reading_options){.group = m->group,
+		.tables = true,
+		.follow = true,
+		.points = MAX(POINTS_MOST / MAX(m->nr, (size_t)1), POINTS_LEAST)};
+}
+
+static void node_say(struct top_node *n, const char *why)
+{
+	free(n->why);
+	n->why = strdup(why);
+}
+
+static void node_place(struct model *m, struct top_node *n, const struct top_reading *r)
+{
+	int64_t start = walk_start(r->walk);
+
+	free(n->host);
+	n->host = strdup(meta_text(&r->walk->meta, "host"));
+	if (start && !m->start_wall_ns)
+		m->start_wall_ns = start;
+	if (start && start < m->start_wall_ns) { /* the run began earlier than was known */
+		for (size_t i = 0; i < m->nr; i++)
+			m->node[i].offset_ns += m->start_wall_ns - start;
+		m->time_ns += m->start_wall_ns - start;
+		m->start_wall_ns = start;
+	}
+	n->offset_ns = start ? start - m->start_wall_ns : 0;
+}
+
+/* Where its tables begin to be of interest, and whether it is so long that its end comes first. */
+static int64_t end_of(const char *path)
+{
+	struct run *run = NULL;
+	struct buf err;
+	double length = 0;
+
+	buf_init(&err, 4096);
+	if (run_open_all(&path, 1, &run, &err) < 0 || run_length(run, &length, &err) < 0)
+		length = 0;
+	run_close(run);
+	buf_release(&err);
+	return round_i64(length * 1e9);
+}
+
+static int node_begin(struct model *m, struct top_node *n)
+{
+	struct reading_options o = options_of(m);
+	int64_t end = end_of(n->path);
+	struct stat st = {0};
+	struct buf err;
+	int r;
+
+	n->tried_ns = monotonic_ns();
+	buf_init(&err, 4096);
+	o.tables_from_ns = end - 3 * NSEC_PER_SEC;
+	r = reading_open(n->path, &o, &n->main, &err);
+	if (r >= 0 && stat(n->path, &st) == 0 && st.st_size > LONG_BYTES && end > m->window_ns) {
+		o.from_ns = end - m->window_ns;
+		if (reading_open(n->path, &o, &n->tail, &err) < 0)
+			n->tail = NULL;
+	}
+	if (r >= 0)
+		node_place(m, n, n->main);
+	else if (r != -ENODATA && r != -ENOENT)
+		node_say(n, err.len ? (char *)err.data : strerror(-r));
+	buf_release(&err);
+	return r;
+}
+
+static bool is_known(const struct model *m, const char *path)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (!strcmp(m->node[i].path, path))
+			return true;
+	return false;
+}
+
+static int node_add(struct model *m, const char *path)
+{
+	struct top_node *n = is_known(m, path) ? NULL : ARRAY_ADD(m->node, m->nr);
+
+	if (!n)
+		return is_known(m, path) ? 0 : -ENOMEM;
+	n->path = strdup(path);
+	m->news = true;
+	return n->path ? 0 : -ENOMEM;
+}
+
+static int look_for_more(struct model *m, struct buf *reterr)
+{
+	struct run *run = NULL;
+	int r = run_open_job((const char *const *)m->named, m->nr_named, m->job, &run, reterr);
+
+	for (size_t i = 0; r >= 0 && i < run->nr; i++)
+		r = node_add(m, run->path[i]);
+	run_close(run);
+	return r;
+}
+
+int model_open(
+	struct model *m, const char *const *path, size_t nr, const char *job, bool wait, struct buf *reterr)
+{
+	int r = 0;
+
+	*m = (struct model){.live = true, .job = job, .window_ns = WINDOW_NS, .news = true};
+	for (size_t i = 0; i < nr && r >= 0; i++) {
+		struct stat st;
+
+		r = texts_take(&m->named, &m->nr_named, strdup(path[i]));
+		m->grows |= stat(path[i], &st) == 0 && S_ISDIR(st.st_mode);
+	}
+	if (r >= 0)
+		r = look_for_more(m, reterr);
+	if (wait && (r == -ENOENT || r == -EBADMSG || r == -ENODATA)) {
+		m->grows = true;
+		buf_reset(reterr);
+		r = 0;
+	}
+	m->looked_ns = monotonic_ns();
+	m->focus = m->nr > 1 ? TOP_ALL : 0;
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "%s", strerror(-r));
+	return r;
+}
+
+void model_close(struct model *m)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		struct top_node *n = &m->node[i];
+
+		reading_close(n->main);
+		reading_close(n->tail);
+		reading_close(n->past);
+		free(n->path);
+		free(n->host);
+		free(n->why);
+	}
+	free(m->node);
+	texts_free(m->named, m->nr_named);
+	free(m->group);
+	ghost_close(m->ghost);
+	*m = (struct model){0};
+}
+
+/* ---- reading on ---- */
+
+/* Up to the end, or until the time is over: true when there is more at once. */
+static bool read_on(struct model *m, struct top_reading *r, int64_t until_ns)
+{
+	int e;
+
+	while ((e = reading_step(r)) == 1) {
+		m->news = true;
+		m->fresh_ns = monotonic_ns();
+		if (m->fresh_ns > until_ns)
+			return true;
+	}
+	return false;
+}
+
+/* Main has come to the end: what is read from there on is of interest. */
+static void caught_up(struct top_node *n)
+{
+	n->main->tables_from_ns = 0;
+	n->tail = reading_close(n->tail);
+}
+
+static bool node_poll(struct model *m, struct top_node *n, int64_t until_ns)
+{
+	enum reading_state was;
+	bool more = false;
+
+	if (n->why)
+		return false;
+	if (!n->main && monotonic_ns() - n->tried_ns < TRY_NS)
+		return false;
+	if (!n->main && node_begin(m, n) < 0)
+		return false;
+	m->news |= !n->main->ticks;
+	was = n->main->state;
+	if (n->tail)
+		read_on(m, n->tail, until_ns);
+	more = read_on(m, n->main, until_ns);
+	if (!more)
+		caught_up(n);
+	if (n->main->error < 0) {
+		node_say(n,
+			n->main->error == -ESTALE ? "the file was replaced or cut"
+						  : strerror(-n->main->error));
+		m->news = true;
+	}
+	n->gone = n->main->state == READING_ENDED && !n->main->complete;
+	m->news |= was != n->main->state;
+	if (n->past && n->past->error < 0)
+		n->past = reading_close(n->past);
+	return more;
+}
+
+bool model_poll(struct model *m, int64_t budget_ns)
+{
+	int64_t now = monotonic_ns();
+	bool more = false;
+
+	if (m->grows && now - m->looked_ns >= (m->nr ? LOOK_NS : TRY_NS)) {
+		struct buf ignored;
+		size_t had = m->nr;
+
+		buf_init(&ignored, 4096);
+		look_for_more(m, &ignored);
+		buf_release(&ignored);
+		m->looked_ns = now;
+		if (had <= 1 && m->nr > 1 && !m->group)
+			m->focus = TOP_ALL;
+	}
+	for (size_t i = 0; i < m->nr; i++)
+		more |= node_poll(m, &m->node[i], now + budget_ns);
+	if (!m->own_window && !more) {
+		int64_t end = model_end(m);
+
+		m->window_ns = model_is_over(m) ? WINDOW_LEAST_NS : WINDOW_LIVE_NS;
+		while (m->window_ns < end && m->window_ns < WINDOW_NS)
+			m->window_ns = MIN(m->window_ns * 2, WINDOW_NS);
+	}
+	return more;
+}
+
+#define SILENCE_LEAST_S 5.0
+#define SILENCE_TICKS 5
+
+unsigned model_silence(const struct model *m)
+{
+	const struct top_node *n = m->nr ? &m->node[model_main(m)] : NULL;
+	double since = (double)(monotonic_ns() - m->fresh_ns) / 1e9, interval;
+
+	if (!n || !n->main || !n->main->walk || !m->fresh_ns || model_is_over(m))
+		return 0;
+	interval = reading_interval(n->main);
+	return since < MAX(SILENCE_LEAST_S, SILENCE_TICKS * interval) ? 0 : (unsigned)MIN(since, 1e9);
+}
+
+bool model_is_over(const struct model *m)
+{
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_node *n = &m->node[i];
+
+		if (!n->why && (!n->main || n->main->state != READING_ENDED))
+			return false;
+	}
+	return m->nr && !(m->grows && m->nr_named && !m->nr);
+}
+
+/* ---- moments ---- */
+
+static const struct top_point *newest(const struct top_node *n)
+{
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+
+	return r ? reading_last(r) : NULL;
+}
+
+int64_t model_end(const struct model *m)
+{
+	int64_t end = 0;
+
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_point *p = newest(&m->node[i]);
+
+		if (p)
+			end = MAX(end, p->time_ns + m->node[i].offset_ns);
+	}
+	return end;
+}
+
+int64_t model_now(const struct model *m)
+{
+	return m->live ? model_end(m) : m->time_ns;
+}
+
+void model_go(struct model *m, int64_t time_ns)
+{
+	int64_t end = model_end(m);
+
+	m->live = time_ns >= end;
+	m->time_ns = MAX(MIN(time_ns, end), INT64_C(0));
+	m->news = true;
+}
+
+size_t model_main(const struct model *m)
+{
+	if (m->focus != TOP_ALL)
+		return MIN(m->focus, m->nr ? m->nr - 1 : 0);
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->node[i].main)
+			return i;
+	return 0;
+}
+
+void model_step(struct model *m, int ticks)
+{
+	struct node_view v = m->nr ? model_view(m, model_main(m), false) : (struct node_view){0};
+	int64_t offset = m->nr ? m->node[model_main(m)].offset_ns : 0, to = model_now(m);
+	size_t at = v.reading ? reading_index(v.reading, v.time_ns) : 0;
+	double interval = v.reading ? reading_interval(v.reading) : 1;
+	const struct top_point *p = NULL;
+
+	if (v.reading && at < v.reading->nr_points && (ticks > 0 || at >= (size_t)-ticks))
+		p = reading_point(v.reading, ticks > 0 ? at + (size_t)ticks : at - (size_t)-ticks);
+	to = p ? p->time_ns + offset : add_clamped(to, round_i64(ticks * interval * 1e9));
+	/* At the first tick there is no other before. */
+	if (ticks < 0 && !p && v.now && to < offset)
+		to = MAX(to, INT64_C(0));
+	model_go(m, to);
+}
+
+/* The moment is in what the reading keeps, with the window before it. */
+static bool covers(const struct top_reading *r, int64_t time_ns, int64_t window_ns, bool table)
+{
+	const struct top_point *first = r ? reading_point(r, 0) : NULL, *at;
+	int64_t begin = r ? MAX(r->from_ns, INT64_C(0)) : 0;
+
+	if (!first)
+		return false;
+	at = reading_at(r, time_ns);
+	if (!at)
+		return !r->from_ns && r->ticks == r->nr_points; /* before its first tick */
+	if (first->time_ns > MAX(time_ns - window_ns, INT64_C(0)) &&
+		(r->ticks > r->nr_points || begin > MAX(time_ns - window_ns, INT64_C(0))))
+		return false;
+	if (at == reading_last(r) && at->time_ns < time_ns && r->state == READING_ON)
+		return false; /* what comes may be nearer */
+	return !table || reading_snapshot(r, at->time_ns);
+}
+
+/* Reads until the moment is passed. */
+static void read_past(struct top_reading *r, int64_t time_ns)
+{
+	while (reading_step(r) == 1)
+		if (reading_last(r)->time_ns > time_ns)
+			return;
+}
+
+static const struct top_reading *reach(struct model *m, struct top_node *n, int64_t time_ns, bool table)
+{
+	struct reading_options o = options_of(m);
+	const struct top_point *last;
+	struct buf err;
+
+	if (covers(n->main, time_ns, m->window_ns, table))
+		return n->main;
+	if (n->tail && covers(n->tail, time_ns, m->window_ns / 2, table))
+		return n->tail;
+	last = n->past ? reading_last(n->past) : NULL;
+	if (last && time_ns > last->time_ns &&
+		time_ns - last->time_ns < (int64_t)(reading_interval(n->past) * AHEAD_TICKS * 1e9))
+		read_past(n->past, time_ns);
+	if (covers(n->past, time_ns, m->window_ns, table))
+		return n->past;
+	reading_close(n->past);
+	n->past = NULL;
+	o.from_ns = MAX(time_ns - m->window_ns, INT64_C(0));
+	o.tables_from_ns =
+		time_ns - (int64_t)((n->main ? reading_interval(n->main) : 1) * BEFORE_TICKS * 1e9);
+	o.points = MAX(o.points, (size_t)4096);
+	buf_init(&err, 4096);
+	if (reading_open(n->path, &o, &n->past, &err) >= 0)
+		read_past(n->past, time_ns);
+	buf_release(&err);
+	return n->past ? n->past : n->main;
+}
+
+struct node_view model_view(struct model *m, size_t node, bool table)
+{
+	struct top_node *n = &m->node[node];
+	struct node_view v = {.time_ns = model_now(m) - n->offset_ns};
+	const struct top_point *last = newest(n);
+
+	if (!n->main || !last)
+		return v;
+	if (m->live || v.time_ns >= last->time_ns)
+		v.reading = n->tail && n->tail->nr_points ? n->tail : n->main;
+	else
+		v.reading = reach(m, n, v.time_ns, table);
+	v.now = v.reading ? reading_at(v.reading, v.time_ns) : NULL;
+	if (v.now && table)
+		v.table = reading_snapshot(v.reading, v.now->time_ns);
+	return v;
+}
+
+/* ---- which part of the run ---- */
+
+int model_focus(struct model *m, size_t node, const char *group)
+{
+	bool other = (group != NULL) != (m->group != NULL) || (group && strcmp(group, m->group));
+	char *copy = group ? strdup(group) : NULL;
+
+	if (group && !copy)
+		return -ENOMEM;
+	free(m->group);
+	m->group = copy;
+	m->focus = node;
+	m->news = true;
+	for (size_t i = 0; other && i < m->nr; i++) { /* everything is read for the group */
+		struct top_node *n = &m->node[i];
+
+		n->main = reading_close(n->main);
+		n->tail = reading_close(n->tail);
+		n->past = reading_close(n->past);
+		n->tried_ns = 0;
+	}
+	while (other && model_poll(m, NSEC_PER_SEC))
+		;
+	return 0;
+}
+
+static const struct groups *groups_of(const struct model *m, size_t node)
+{
+	const struct top_node *n = node < m->nr ? &m->node[node] : NULL;
+
+	return n && n->main && n->main->walk ? &n->main->walk->group : NULL;
+}
+
+/* All, then each node with its groups; of one node its groups alone. */
+int model_next_focus(struct model *m)
+{
+	size_t node = m->focus == TOP_ALL ? 0 : m->focus;
+	const struct groups *groups = groups_of(m, node);
+	unsigned next = 0;
+	int r = 0;
+
+	if (!m->nr)
+		return 0;
+	if (m->focus == TOP_ALL)
+		return model_focus(m, 0, NULL);
+	for (unsigned i = 0; groups && m->group && i < groups->nr; i++)
+		if (strlen(m->group) == groups->item[i].len &&
+			!memcmp(m->group, groups->item[i].name, groups->item[i].len))
+			next = i + 1;
+	if (groups && next < groups->nr) {
+		char *name = strndup(groups->item[next].name, groups->item[next].len);
+
+		r = name ? model_focus(m, node, name) : -ENOMEM;
+		free(name);
+		return r;
+	}
+	node++;
+	return model_focus(m, node < m->nr ? node : m->nr > 1 ? TOP_ALL : 0, NULL);
+}
+
+/* ---- numbers ---- */
+
+const struct run_events *model_events(const struct model *m, size_t node)
+{
+	const struct top_node *n = node < m->nr ? &m->node[node] : NULL;
+
+	if (!n || !n->main)
+		return NULL;
+	return n->tail && n->tail->nr_points && m->live ? &n->tail->events : &n->main->events;
+}
+
+bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
+{
+	unsigned nr[NR_TOP_VALUES] = {0};
+
+	for (unsigned v = 0; v < NR_TOP_VALUES; v++)
+		ret[v] = NAN;
+	for (size_t i = 0; i < m->nr; i++) {
+		struct node_view view = model_view(m, i, false);
+
+		for (unsigned v = 0; view.now && v < NR_TOP_VALUES; v++)
+			if (!isnan(view.now->value[v])) {
+				ret[v] = nr[v] ? ret[v] + view.now->value[v] : view.now->value[v];
+				nr[v]++;
+			}
+	}
+	for (unsigned v = 0; v < NR_TOP_VALUES; v++)
+		if (nr[v] && top_value_row[v].combine == TOP_MEAN)
+			ret[v] /= nr[v];
+	return nr[TOP_CORES] || nr[TOP_RSS] || nr[TOP_PROCESSES];
+}
+
+#define SLOPE_S 30.0
+#define SLOPE_POINTS 5
+
+/* A straight line through the last half minute. */
+double memory_slope(const struct top_reading *r, int64_t time_ns)
+{
+	size_t at = reading_index(r, time_ns);
+	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0;
+
+	if (at >= r->nr_points)
+		return NAN;
+	t0 = (double)reading_point(r, at)->time_ns / 1e9;
+	for (size_t i = at + 1; i--;) {
+		const struct top_point *p = reading_point(r, i);
+		double t = (double)p->time_ns / 1e9 - t0, memory = point_memory(p);
+
+		if (t < -SLOPE_S)
+			break;
+		if (isnan(memory))
+			continue;
+		n++;
+		st += t;
+		sm += memory;
+		stt += t * t;
+		stm += t * memory;
+	}
+	if (n < SLOPE_POINTS || n * stt - st * st <= 0)
+		return NAN;
+	return (n * stm - st * sm) / (n * stt - st * st);
+}

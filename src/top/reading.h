@@ -1,0 +1,111 @@
+/* One recording as `top` sees it while it is read: the numbers of each tick, its processes, its events.
+ *
+ * The numbers are those of a series (query/series.h), which has them when the tick after is known; the
+ * processes are rows of the same walk. Of the last ticks the tables of processes are kept, of the last
+ * thousands the numbers, of all the events. */
+#ifndef TOP_READING_H
+#define TOP_READING_H
+
+#include "base/idmap.h"
+#include "query/events.h"
+#include "query/series.h"
+#include "query/walk.h"
+#include "top/values.h"
+
+struct who { /* a process, as long as some tick that is kept knows it */
+	uint32_t id, refs;
+	int64_t pid, ppid, uid;
+	double start_s;
+	bool late; /* it lived before it was recorded */
+	char *name, *command, *user;
+	size_t name_len, command_len; /* command: words parted by NULs; its length 0: not known */
+};
+
+struct top_process {
+	struct who *who;
+	double value[NR_OF_PROCESS]; /* NAN: not known */
+	uint64_t groups;
+};
+
+struct top_gpu {
+	char name[32];
+	double value[NR_OF_GPU];
+};
+
+#define TOP_GPUS_MOST 32
+
+struct snapshot { /* the processes of one tick */
+	int64_t time_ns;
+	struct top_process *process;
+	uint32_t nr, cap;
+	struct top_gpu gpu[TOP_GPUS_MOST];
+	unsigned nr_gpus;
+};
+
+struct top_point { /* the numbers of one tick */
+	int64_t time_ns;
+	double value[NR_TOP_VALUES];
+};
+
+#define SNAPSHOTS 16
+#define SNAPSHOT_BYTES ((size_t)24 << 20) /* of all of a reading's */
+#define OVERVIEW 256
+
+enum reading_state { READING_ON, READING_WAITS, READING_ENDED };
+
+struct reading_rows;
+
+struct top_reading {
+	struct walk_observer observer; /* first */
+	char *path, *group;	       /* group NULL: of all */
+	struct series *series;
+	struct walk *walk;
+	enum top_value of_column[SERIES_MAX];
+	bool has[NR_TOP_VALUES]; /* the recording has it */
+	struct reading_rows *rows;
+	struct run_events events; /* times on the recording's clock */
+	struct gathering *gathering;
+	struct idmap who_by_id;
+	struct who **who;
+	uint32_t nr_who, cap_who;
+	struct snapshot snapshot[SNAPSHOTS];
+	unsigned nr_snapshots, last_snapshot;
+	int64_t from_ns;	/* the first tick that was asked for */
+	int64_t tables_from_ns; /* tables of earlier ticks are not wanted */
+	bool tables;
+	struct top_point *point; /* a ring */
+	size_t nr_points, cap_points, most_points, first_point;
+	uint64_t ticks;
+	/* All of it from its first tick on, in few steps. */
+	struct overview {
+		float cores, memory;
+	} overview[OVERVIEW];
+	double overview_step_s; /* 0: nothing yet */
+	enum reading_state state;
+	bool complete;
+	int error; /* negative errno: it cannot be read on */
+};
+
+struct reading_options {
+	const char *group; /* NULL: all */
+	int64_t from_ns;   /* 0: the first tick; INT64_MAX: the last that there is */
+	int64_t tables_from_ns;
+	bool tables, follow;
+	size_t points; /* at most so many are kept */
+};
+
+/* -ENODATA: it has no schema yet. */
+int reading_open(const char *path, const struct reading_options *options, struct top_reading **ret,
+	struct buf *reterr);
+struct top_reading *reading_close(struct top_reading *r);
+/* Reads one tick: 1; 0: no more, and `state` says whether for now; negative errno, which stays. */
+int reading_step(struct top_reading *r);
+/* The tick at that time or the last before it; NULL: none that is kept. */
+const struct top_point *reading_at(const struct top_reading *r, int64_t time_ns);
+const struct top_point *reading_last(const struct top_reading *r);
+const struct top_point *reading_point(const struct top_reading *r, size_t index); /* 0: the oldest */
+size_t reading_index(const struct top_reading *r, int64_t time_ns); /* of that tick; nr_points: none */
+const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns);
+const struct meta *reading_meta(const struct top_reading *r);
+double reading_interval(const struct top_reading *r); /* seconds between two ticks */
+#endif
