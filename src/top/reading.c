@@ -427,7 +427,7 @@ int reading_open(
 	return 0;
 }
 
-static void series_end(struct top_reading *r)
+static void end_series(struct top_reading *r)
 {
 	run_events_end(r->gathering);
 	r->gathering = NULL;
@@ -454,7 +454,7 @@ struct top_reading *reading_close(struct top_reading *r)
 {
 	if (!r)
 		return NULL;
-	series_end(r);
+	end_series(r);
 	for (unsigned i = 0; i < SNAPSHOTS; i++)
 		free(r->snapshot[i].process);
 	idmap_release(&r->who_by_id);
@@ -538,7 +538,7 @@ static int begin_again(struct top_reading *r)
 	struct buf err;
 	int e;
 
-	series_end(r);
+	end_series(r);
 	buf_init(&err, 4096);
 	e = series_begin(r, &o, true, &err);
 	buf_release(&err);
