@@ -36,7 +36,7 @@ static const struct opt push_opts[] = {
 	{'p', "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "node", .not_from_env = true,
 		.help = "values of the node, each instance, group or process",
 		.detail = "By default of the node, and of each GPU."},
-	{'l', "label", "KEY=VALUE…", OPT_LIST, INTO(label),
+	{'l', "label", "KEY=VALUE…", OPT_LIST, INTO(label), .also = "tag",
 		.help = "a label or tag on everything that is sent"},
 	{0, "from", "TIME", OPT_TEXT, INTO(from), .not_from_env = true,
 		.help = "begin this long after the start of the run: 90, 1m30s, 25%"},

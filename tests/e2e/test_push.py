@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from points import Points
@@ -222,6 +223,63 @@ def test_a_dead_server_costs_the_recorder_nothing(tmp_path):
     without = calls_of_recorder(tmp_path)
     dead = calls_of_recorder(tmp_path, "--push", "influx=http://127.0.0.1:1?db=x --linger 1s")
     assert dead < without * 1.25 + 60, (dead, without)
+
+
+CLOCK = """
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	const char *off = getenv("CLOCK_IS_OFF_BY");
+	int r = (int)syscall(SYS_clock_gettime, id, ts);
+	if (r == 0 && off && id == CLOCK_REALTIME)
+		ts->tv_sec += atol(off);
+	return r;
+}
+"""
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600])
+def test_a_clock_that_is_an_hour_off(server, tmp_path, seconds):
+    """Times are those of the recording, wherever the pusher's own clock stands; nothing is taken for old or still to come."""
+    if "build-asan" in os.environ["TACHO"]:
+        pytest.skip("a preloaded library comes before the sanitizer's")
+    library, path = tmp_path / "clock.so", tmp_path / "job.tacho"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=CLOCK.encode(), check=True)
+    env = {**os.environ, "LD_PRELOAD": str(library), "CLOCK_IS_OFF_BY": str(seconds)}
+    recorder = start("run", "-q", "-i", "100ms", "--flush", "50ms", "-o", path, "--", sys.executable, "-c", WORK, env=env)
+    until(path.exists, "the recording")
+    push("--follow", *each_sample(server), path)
+    assert recorder.wait() == 0
+    assert_all_came(server, path)
+    assert abs(min(server.of("proc.mem.rss")) / 1e9 - seconds - path.stat().st_mtime) < 600
+
+
+def memory_of_push(server, path):
+    """The most memory of a pusher, in bytes, as seen at its last request."""
+    seen = []
+    pusher = start("push", "--every", "0", "--to", server.url, path, stderr=subprocess.DEVNULL)
+
+    def look(number):
+        status = (Path("/proc") / str(pusher.pid) / "status").read_text()
+        seen.append(int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) * 1024)
+
+    server.fail = look
+    assert pusher.wait() == 0
+    return seen[-1]
+
+
+def test_memory_does_not_grow_with_the_run(server, tmp_path):
+    maker = Path(os.environ["TACHO"]).parent / "tests" / "unit" / "query_tool"
+    if "build-asan" in os.environ["TACHO"]:
+        pytest.skip("the sanitizer keeps what was freed")
+    for name, seconds in (("short", 300), ("long", 6000)):
+        subprocess.run([maker, "long", tmp_path / f"{name}.tacho", str(seconds), "1", "5"], check=True)
+    short, long = (memory_of_push(server, tmp_path / f"{name}.tacho") for name in ("short", "long"))
+    assert long < short * 1.3 + 2**20
 
 
 # ---- servers that fail ----
