@@ -415,7 +415,7 @@ static void test_page(void **state)
 	expect_page(&a, false, "");
 	p[0] = point(&gpu, 1000, 5);
 	p[1] = point(&x, 1000, 0.1);
-	p[2] = point(&other, 1000, 9007199254740993);
+	p[2] = point(&other, 1000, (double)INT64_C(9007199254740993));
 	p[2].is_integer = true;
 	p[2].integer = 9007199254740993;
 	p[3] = point(&x, 2000, 1e300);
