@@ -6,6 +6,8 @@
 #include "cmd/external.h"
 #include "cmd/reading.h"
 
+const char *const push_sink_names[] = {"mlflow", "prometheus", "influx", "otlp", "tensorboard", NULL};
+
 static const char *const per_names[] = {"node", "instance", "group", "process", NULL};
 static const char *const as_names[] = {"tacho", "process", "system", NULL};
 

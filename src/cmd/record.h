@@ -53,6 +53,8 @@ struct recording {
 	bool stopped_alone; /* the command, while we go on */
 	bool told_to_end;
 	bool pushes;		/* --push: the pushers were started */
+	pid_t pusher[OPT_LIST_MAX];
+	unsigned nr_pushers;
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;

@@ -59,6 +59,7 @@ struct deliver {
 	size_t nr_points, most;
 	struct push_recording *from; /* of these points */
 	bool began, forgetful, told;
+	bool forgets; /* it was said that the state cannot be written */
 	bool directories; /* among the operands: more recordings may come */
 	uint64_t tries;	  /* that failed in a row */
 	unsigned refusals;
@@ -344,8 +345,10 @@ static int flush(struct deliver *d, bool whole)
 	r = remember(s, whole);
 	if (r <= 0 || d->o->push->dry_run || d->forgetful)
 		return MIN(r, 0);
-	if (push_state_save(s->state) < 0)
-		say(d, true, "what was sent cannot be remembered: the next push may send some of it again");
+	if (push_state_save(s->state) >= 0 || d->forgets)
+		return 0;
+	d->forgets = true;
+	say(d, true, "what was sent cannot be remembered: the next push may send some of it again");
 	return 0;
 }
 
@@ -574,7 +577,8 @@ static int complete(struct deliver *d)
 
 	for (size_t i = 0; i < d->nr_streams; i++)
 		done &= d->stream[i].state && d->stream[i].state->done;
-	if (d->o->push->dry_run || (done && !d->began && !d->forgetful))
+	d->result->before = done && !d->began && !d->forgetful;
+	if (d->o->push->dry_run || d->result->before)
 		return 0;
 	r = begin(d);
 	if (r >= 0)

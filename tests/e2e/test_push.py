@@ -204,7 +204,7 @@ def test_a_dead_server_costs_the_job_nothing(tmp_path):
     path = tmp_path / "job.tacho"
     done = record(["/bin/sh", "-c", "exit 7"], "-q", "--push", "influx=http://127.0.0.1:1?db=x --linger 1s", output=path)
     assert done.returncode == 7
-    until(lambda: "waits for" in status_of(path), "the push's reason")
+    until(lambda: "no success for" in status_of(path), "the push's reason")
     log = path.with_name("job.push.log")
     until(lambda: "what is left waits in the recording" in log.read_text(), "the end of the push")
 
@@ -244,7 +244,7 @@ def test_a_server_that_says_nothing(server, job):
 def test_no_server(job):
     said = push("--retries", "1", "--to", "influx=http://127.0.0.1:1?db=x", job, status=1)
     assert "the same command sends it" in said
-    assert "waits for" in status_of(job)
+    assert "no success for" in status_of(job)
 
 
 def test_a_server_that_comes_later(job):
