@@ -45,7 +45,7 @@ static void warn_of(const char *spec)
 		nearest_try(&near, push_sink_names[i]);
 	buf_init(&ask, 200);
 	nearest_ask(&near, &ask);
-	warning("--push: there is no sink '%s'%s, so it is sent nowhere; tacho push --sinks lists them", name,
+	warning("--push: there is no sink '%s', so nothing is sent (tacho push --sinks lists them)%s", name,
 		(const char *)ask.data);
 	buf_release(&ask);
 }

@@ -72,9 +72,9 @@ static struct target parse_target(const char *word)
 {
 	size_t n = strcspn(word, "=");
 	struct target t = {.sink = push_sink_find(word, n), .url = word[n] ? word + n + 1 : NULL};
-	const char *best = NULL;
 	struct nearest near;
-	char name[40];
+	char name[40], memory[100];
+	struct buf ask;
 
 	if (t.sink)
 		return t;
@@ -82,9 +82,9 @@ static struct target parse_target(const char *word)
 	near = nearest_slip(name);
 	for (size_t i = 0; push_sinks[i]; i++)
 		nearest_try(&near, push_sinks[i]->name);
-	best = near.best;
-	usage(&cmd_push, "there is no sink '%s'%s%s%s; --sinks lists them", name,
-		best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");
+	buf_init_fixed(&ask, memory, sizeof(memory));
+	nearest_ask(&near, &ask);
+	usage(&cmd_push, "there is no sink '%s' (--sinks lists them)%s", name, (const char *)ask.data);
 }
 
 static const char *server_of(const struct push_args *args, const struct push_sink *sink)
@@ -282,14 +282,17 @@ static int push_one(struct pushing *p, const struct run *run, const char *const 
 
 static size_t take_targets(const struct push_args *args, struct target *ret)
 {
+	bool has_prometheus = false;
 	size_t nr = 0;
 
 	for (unsigned i = 0; i < args->to.nr; i++)
 		ret[nr++] = parse_target(args->to.item[i]);
-	if (!nr && (args->listen || args->textfile))
+	for (size_t i = 0; i < nr; i++)
+		has_prometheus |= !strcmp(ret[i].sink->name, "prometheus");
+	if (!has_prometheus && nr < OPT_LIST_MAX && (args->listen || args->textfile))
 		ret[nr++] = parse_target("prometheus");
 	if (!nr)
-		usage(&cmd_push, "where to? --to SINK[=URL]; --sinks lists the sinks");
+		usage(&cmd_push, "no sink is given: --to SINK[=URL]; --sinks lists them");
 	return nr;
 }
 

@@ -165,14 +165,16 @@ static int wait_after(struct deliver *d, const struct push_answer *a)
 		snprintf(d->said, sizeof(d->said), "%s", a->why);
 		return -EACCES;
 	}
+	if (is_given_up(d)) {
+		snprintf(d->said, sizeof(d->said), "%s", a->why);
+		return -EAGAIN;
+	}
 	if (strcmp(d->said, a->why) != 0) {
 		snprintf(d->said, sizeof(d->said), "%s", a->why);
 		snprintf(text, sizeof(text), "%s: %s; it is tried again, and nothing is lost", d->sink->name,
 			a->why);
 		say(d, true, text);
 	}
-	if (is_given_up(d))
-		return -EAGAIN;
 	return pause_for(d, backoff(d, a)) ? -EINTR : 0;
 }
 
