@@ -153,6 +153,8 @@ static int wait_after(struct deliver *d, const struct push_answer *a)
 	struct push_state *state = d->push.state;
 	char text[2 * PUSH_WHY_SIZE];
 
+	if (d->o->stop(d->o->arg)) /* that is why it failed */
+		return -EINTR;
 	if (!a->why[0])
 		return pause_for(d, MAX(a->after_ns, NSEC_PER_SEC / 10)) ? -EINTR : 0;
 	d->tries++;
@@ -730,6 +732,8 @@ static int prepare(struct deliver *d, struct buf *reterr)
 		const struct http_options o = {.timeout_ns = d->o->push->timeout_ns};
 
 		r = http_new(&o, &d->push.http, reterr);
+		if (r >= 0)
+			http_may_stop(d->push.http, d->o->stop, d->o->arg);
 	}
 	for (size_t i = 0; i < d->o->nr_operands; i++)
 		d->directories |= is_directory(d->o->operand[i]);

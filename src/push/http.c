@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #define HEADERS_MOST 32
 #define READ_MOST ((uint64_t)64 << 20) /* of an answer, headers included, before it is given up */
 #define HEADER_BYTES_MOST (256 << 10)
+#define STOP_NS (2 * NSEC_PER_SEC)
 
 struct http {
 	CURL *curl;
@@ -24,6 +26,9 @@ struct http {
 	uint64_t read, header_read;
 	bool too_long;
 	int64_t after_ns;
+	bool (*stop)(void *arg);
+	void *stop_arg;
+	int64_t stop_ns; /* monotonic clock: when it was told to; 0: not yet */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -182,6 +187,29 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	return n;
 }
 
+void http_may_stop(struct http *h, bool (*stop)(void *arg), void *arg)
+{
+	h->stop = stop;
+	h->stop_arg = arg;
+}
+
+/* Not at once: what has arrived need not be sent again if its answer comes. */
+static int watch_stop(void *arg, curl_off_t to_get, curl_off_t got, curl_off_t to_send, curl_off_t sent)
+{
+	struct http *h = arg;
+	struct timespec t;
+	int64_t now;
+
+	(void)to_get, (void)got, (void)to_send, (void)sent;
+	if (!h->stop || !h->stop(h->stop_arg))
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+	if (!h->stop_ns)
+		h->stop_ns = now;
+	return now - h->stop_ns > STOP_NS;
+}
+
 static void set_options(struct http *h, const struct http_request *q)
 {
 	CURL *c = h->curl;
@@ -189,6 +217,9 @@ static void set_options(struct http *h, const struct http_request *q)
 	curl_easy_reset(c);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, h->error);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch_stop);
+	curl_easy_setopt(c, CURLOPT_XFERINFODATA, h);
 	curl_easy_setopt(c, CURLOPT_URL, q->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");

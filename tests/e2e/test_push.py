@@ -479,6 +479,15 @@ def test_a_signal_ends_all_of_several(server, job, how):
     pusher.stderr.read()  # ends with the last of them
 
 
+def test_a_signal_does_not_wait_for_a_silent_server(server, job):
+    server.fail = lambda number: "hang"
+    pusher = start("push", "--timeout", "1h", "--to", server.url, job, stderr=subprocess.PIPE)
+    until(lambda: server.requests, "a request")
+    pusher.send_signal(signal.SIGINT)
+    assert pusher.wait() == -signal.SIGINT
+    assert "no success" not in status_of(job)
+
+
 # ---- states that others made ----
 
 
