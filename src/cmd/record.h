@@ -52,7 +52,7 @@ struct recording {
 	bool over;	    /* nothing is recorded any more */
 	bool stopped_alone; /* the command, while we go on */
 	bool told_to_end;
-	bool pushes;		/* --push: the pushers were started */
+	bool pushes; /* --push: the pushers were started */
 	pid_t pusher[OPT_LIST_MAX];
 	unsigned nr_pushers;
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */

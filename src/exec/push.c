@@ -236,7 +236,8 @@ static int end_of(const struct pushing *p, const struct deliver_result *result, 
 	if (p->args->dry_run)
 		return EXIT_OK;
 	if (result->before) {
-		error("%s: all was sent before; to send it again, or other metrics and times of it, remove the file "
+		error("%s: all was sent before; to send it again, or other metrics and times of it, remove "
+		      "the file "
 		      ".push-%s that --status names",
 			name, name);
 		return EXIT_OK;
@@ -297,7 +298,8 @@ static size_t take_targets(const struct push_args *args, struct target *ret)
 }
 
 /* In a process of its own, which ends with this one. */
-static void begin_one(struct pushing *p, const struct run *run, const char *const *operand, size_t nr, pid_t parent)
+static void begin_one(
+	struct pushing *p, const struct run *run, const char *const *operand, size_t nr, pid_t parent)
 {
 	int status;
 

@@ -59,7 +59,7 @@ struct deliver {
 	size_t nr_points, most;
 	struct push_recording *from; /* of these points */
 	bool began, forgetful, told;
-	bool forgets; /* it was said that the state cannot be written */
+	bool forgets;	  /* it was said that the state cannot be written */
 	bool directories; /* among the operands: more recordings may come */
 	uint64_t tries;	  /* that failed in a row */
 	unsigned refusals;

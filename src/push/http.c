@@ -88,14 +88,16 @@ int http_set(struct http *h, const struct http_options *o, struct buf *reterr)
 
 	curl_slist_free_all(h->header);
 	h->header = NULL;
-	ok = ok && is_word(o->token) && is_word(o->bearer) && add_header(&h->header, "Expect:") && add_token(h, o->token);
+	ok = ok && is_word(o->token) && is_word(o->bearer) && add_header(&h->header, "Expect:") &&
+		add_token(h, o->token);
 	for (size_t i = 0; ok && o->header && o->header[i] && i < HEADERS_MOST; i++)
 		ok = !strpbrk(o->header[i], "\r\n") && add_header(&h->header, o->header[i]);
 	h->insecure = o->insecure;
 	if (o->timeout_ns > 0)
 		h->timeout_ns = o->timeout_ns;
 	if (!ok) {
-		buf_adds(reterr, "a token or a header cannot be sent: there is a line break in it, or no memory");
+		buf_adds(reterr,
+			"a token or a header cannot be sent: there is a line break in it, or no memory");
 		return -EINVAL;
 	}
 	if (check_file(h->ca_file, reterr) < 0 || check_file(h->client_cert, reterr) < 0)

@@ -36,7 +36,8 @@ static bool is_bare_host(const char *uri)
 	const char *colon = strchr(uri, ':');
 	size_t n = colon ? strspn(colon + 1, "0123456789") : 0;
 
-	return n && colon > uri && !memchr(uri, '/', (size_t)(colon - uri)) && (!colon[1 + n] || colon[1 + n] == '/');
+	return n && colon > uri && !memchr(uri, '/', (size_t)(colon - uri)) &&
+		(!colon[1 + n] || colon[1 + n] == '/');
 }
 
 static void say_store(const char *uri, struct buf *reterr)

@@ -25,7 +25,8 @@
 #define POSITIONS_MOST 1000
 #define TRIES_MOST 25 /* for a name that others take, too */
 #define TRY_NS (20 * NSEC_PER_MSEC)
-#define NUMBER_MOST (INT64_MAX / 2) /* a file may say anything; what is counted on from there stays a number */
+#define NUMBER_MOST \
+	(INT64_MAX / 2) /* a file may say anything; what is counted on from there stays a number */
 
 /* ---- in memory ---- */
 
@@ -438,8 +439,8 @@ static int state_take(struct push_state *s, const struct meta *meta, const char 
 }
 
 /* Pushers to several addresses begin together, and each looks for a name: the next look finds the others'. */
-static int state_take_soon(struct push_state *s, const struct meta *meta, const char *sink, const char *address,
-	bool only_read, struct buf *reterr)
+static int state_take_soon(struct push_state *s, const struct meta *meta, const char *sink,
+	const char *address, bool only_read, struct buf *reterr)
 {
 	for (unsigned tries = 0;; tries++) {
 		int r = state_take(s, meta, sink, address, only_read, reterr);
