@@ -6,6 +6,8 @@
 #include "cmd/external.h"
 #include "cmd/reading.h"
 
+const char *const push_sink_names[] = {"mlflow", "prometheus", "influx", "otlp", "tensorboard", NULL};
+
 static const char *const per_names[] = {"node", "instance", "group", "process", NULL};
 static const char *const as_names[] = {"tacho", "process", "system", NULL};
 
@@ -14,7 +16,7 @@ static const char *const as_names[] = {"tacho", "process", "system", NULL};
 /* clang-format off */
 static const struct opt push_opts[] = {
 	{'t', "to", "SINK[=URL]…", OPT_LIST, INTO(to), .not_from_env = true,
-		.help = "where to: mlflow, prometheus, influx, otlp, tensorboard",
+		.help = "where to send: mlflow, prometheus, influx, otlp, tensorboard; may be repeated",
 		.detail = "--sinks lists them with their addresses. Without a URL it is the one of --server, else that of the variables "
 			"which the sink's own clients use. Secrets are taken from these variables and from files, never from here: a URL "
 			"with a password is refused, since others can see command lines."},
@@ -22,19 +24,19 @@ static const struct opt push_opts[] = {
 		.help = "the usual address of a sink, for the file of settings",
 		.detail = "In ~/.config/tacho/config: server = influx=http://metrics:8086?db=jobs"},
 	{0, "follow", NULL, OPT_FLAG, INTO(follow), .not_from_env = true,
-		.help = "while the run goes on, until it has ended and all is sent"},
+		.help = "send while the run goes on, until it has ended and all is sent"},
 	{'m', "metric", "NAME…", OPT_LIST, INTO(metric), .not_from_env = true,
-		.help = "these metrics, or groups of them, instead of the usual",
+		.help = "send these metrics, or groups of them, instead of the usual ones",
 		.detail = "Names as 'tacho metrics' has them, or their beginning. By default some thirty that people look at: cores, memory, "
 			"I/O, network, GPUs, energy of the job and the node, and the job's own numbers. --dry-run shows them."},
 	{'e', "every", "TIME", OPT_INTERVAL, INTO(every_ns), .preset = "10s",
-		.help = "one value for each span of this time; 0: each sample",
+		.help = "send one value for each span of this length; 0: each sample",
 		.detail = "Levels and rates become their mean, of memory, CPUs and power also their greatest (NAME.max); "
 			"high-water marks their greatest, counters their value at the end. Times are those of the last sample in each span."},
 	{0, "samples", "N", OPT_COUNT, INTO(samples), .min = 1, .max = 1e6,
-		.help = "the same as so many samples"},
+		.help = "one value for each N samples, instead of --every"},
 	{'p', "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "node", .not_from_env = true,
-		.help = "values of the node, each instance, group or process",
+		.help = "send values of the node, of each instance, group or process",
 		.detail = "By default of the node, and of each GPU."},
 	{'l', "label", "KEY=VALUE…", OPT_LIST, INTO(label), .also = "tag",
 		.help = "a label or tag on everything that is sent"},
@@ -45,45 +47,45 @@ static const struct opt push_opts[] = {
 	{'n', "dry-run", NULL, OPT_FLAG, INTO(dry_run), .not_from_env = true,
 		.help = "print what would be sent, and send nothing"},
 	{0, "status", NULL, OPT_FLAG, INTO(status), .not_from_env = true,
-		.help = "what was sent where, what waits, and why"},
+		.help = "show what was sent where, what waits, and why"},
 	{0, "timeout", "TIME", OPT_INTERVAL, INTO(timeout_ns), .preset = "30s", .min = 0.1, .max = 3600,
 		.help = "how long one request may take"},
 	{0, "retries", "N", OPT_COUNT, INTO(retries), .preset = "5", .max = 1e6,
-		.help = "of a run that has ended: tries in a row that may fail",
+		.help = "how often in a row sending may fail, if the run has ended",
 		.detail = "While a run goes on, and --linger after it, there is no limit: what was not sent waits in the recording."},
 	{0, "linger", "TIME", OPT_INTERVAL, INTO(linger_ns), .preset = "1h", .max = 604800,
 		.help = "with --follow: how long to try after the end of the run"},
 	{0, "sinks", NULL, OPT_FLAG, INTO(sinks), .not_from_env = true,
 		.help = "list the sinks, and where their addresses come from"},
 	{0, "run-id", "ID", OPT_TEXT, INTO(run_id), .not_from_env = true,
-		.help = "mlflow: to this run"},
+		.help = "for mlflow: send to this run"},
 	{0, "experiment", "NAME", OPT_TEXT, INTO(experiment),
-		.help = "mlflow: the experiment of a new run"},
+		.help = "for mlflow: the experiment in which a new run is made"},
 	{0, "run-name", "NAME", OPT_TEXT, INTO(run_name), .not_from_env = true,
-		.help = "mlflow: the name of a new run"},
+		.help = "for mlflow: the name of a new run"},
 	{0, "as", "NAMES", OPT_CHOICE, INTO(as), .choices = as_names, .preset = "tacho",
-		.help = "mlflow: as tacho, process or system",
+		.help = "for mlflow: which names the metrics get: tacho, process or system",
 		.detail = "process: the names and units of ProcessMetricsMonitor (process/cpu_usage_percentage …). system: those of MLflow's own "
 			"system metrics, which its page shows in a tab of their own."},
 	{0, "prefix", "TEXT", OPT_TEXT, INTO(prefix),
 		.help = "before each name"},
 	{0, "no-children", NULL, OPT_FLAG, INTO(no_children), .not_from_env = true,
-		.help = "mlflow --as process: of the first process alone"},
+		.help = "for mlflow --as process: only the first process, without its children"},
 	{0, "total-memory", "SIZE", OPT_TEXT, INTO(total_memory),
-		.help = "mlflow --as process: 100 % of memory: 16GiB"},
+		.help = "for mlflow --as process: how much memory is 100 %: 16GiB"},
 	{0, "total-cpus", "N", OPT_DECIMAL, INTO(total_cpus), .min = 0, .max = 1e6,
-		.help = "mlflow --as process: 100 % of CPU"},
+		.help = "for mlflow --as process: how many CPUs are 100 %"},
 	{0, "artifacts", NULL, OPT_FLAG, INTO(artifacts), .preset = "yes",
-		.help = "mlflow: the report and the recording at the end"},
+		.help = "for mlflow: do not send the report and the recording at the end"},
 	{0, "semconv", NULL, OPT_FLAG, INTO(semconv),
-		.help = "otlp: names of OpenTelemetry's conventions"},
+		.help = "for otlp: use the names of OpenTelemetry's conventions"},
 	{0, "listen", "[ADDRESS:]PORT", OPT_TEXT, INTO(listen), .not_from_env = true,
-		.help = "prometheus: be asked for values at /metrics instead",
-		.detail = "On loopback unless an address is given. Whoever asks needs the token of --token-file."},
+		.help = "for prometheus: serve the last values at /metrics, where Prometheus fetches them",
+		.detail = "On loopback unless an address is given. A client needs the token of --token-file."},
 	{0, "token-file", "FILE", OPT_TEXT, INTO(token_file),
-		.help = "with --listen: the token, made when it is not there"},
+		.help = "with --listen: the file of the token; it is made if it does not exist"},
 	{0, "textfile", "FILE", OPT_TEXT, INTO(textfile), .not_from_env = true,
-		.help = "prometheus: the last values into a file for node_exporter"},
+		.help = "for prometheus: write the last values to a file that node_exporter reads"},
 	{0, "log", "FILE", OPT_TEXT, INTO(log), .not_from_env = true, .hidden = true,
 		.help = "where messages go"},
 };

@@ -22,5 +22,6 @@ struct push_args {
 	const char *log; /* where the pusher of `run --push` says what it has to say */
 };
 
+extern const char *const push_sink_names[]; /* as push_sinks[] of push/sink.h, NULL at the end */
 extern const struct cmd cmd_push;
 #endif

@@ -52,7 +52,9 @@ struct recording {
 	bool over;	    /* nothing is recorded any more */
 	bool stopped_alone; /* the command, while we go on */
 	bool told_to_end;
-	bool pushes;		/* --push: the pushers were started */
+	bool pushes; /* --push: the pushers were started */
+	pid_t pusher[OPT_LIST_MAX];
+	unsigned nr_pushers;
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;

@@ -4,8 +4,10 @@
 
 #include "base/owned.h"
 #include "base/rights.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/external.h"
+#include "cmd/push.h"
 #include "query/run.h"
 
 #include <fcntl.h>
@@ -14,18 +16,50 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define WORDS_MOST 128
 
+/* The sink of "mlflow --experiment demo" or "influx=URL". */
+static bool is_sink(const char *spec)
+{
+	size_t n = strcspn(spec, "= \t");
+
+	for (size_t i = 0; push_sink_names[i]; i++)
+		if (strlen(push_sink_names[i]) == n && !strncmp(push_sink_names[i], spec, n))
+			return true;
+	return false;
+}
+
+static void warn_of(const char *spec)
+{
+	struct nearest near;
+	char name[40];
+	struct buf ask;
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(spec, "= \t"), spec);
+	near = nearest_slip(name);
+	for (size_t i = 0; push_sink_names[i]; i++)
+		nearest_try(&near, push_sink_names[i]);
+	buf_init(&ask, 200);
+	nearest_ask(&near, &ask);
+	warning("--push: there is no sink '%s', so nothing is sent (tacho push --sinks lists them)%s", name,
+		(const char *)ask.data);
+	buf_release(&ask);
+}
+
 void record_push_check(struct recording *r)
 {
-	for (unsigned i = 0; i < r->opt->push.nr; i++)
-		if (!external_has("tacho-push")) {
-			warning("--push needs tacho-push, which is not installed here: nothing is pushed; "
-				"`tacho "
-				"push` can send the recording later");
-			return;
-		}
+	const struct opt_list *list = &r->opt->push;
+
+	for (unsigned i = 0; i < list->nr; i++)
+		if (!is_sink(list->item[i] + strspn(list->item[i], " \t")))
+			warn_of(list->item[i] + strspn(list->item[i], " \t"));
+	if (list->nr && !external_has("tacho-push"))
+		warning("--push needs tacho-push, which is not installed here: nothing is pushed; "
+			"`tacho push` can send the recording later");
 }
 
 /* NAME.push.log */
@@ -60,6 +94,18 @@ static size_t split_words(char *text, char **ret, size_t most)
 	return nr;
 }
 
+/* What the shell had open for us is the job's: who waits for the end of such a pipe, or for such a lock, does
+ * not wait for the pusher. Before Linux 5.9 one by one. */
+static void close_from(unsigned first)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+	if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+		return;
+	for (long fd = first; fd < MIN(most, 65536); fd++)
+		close((int)fd);
+}
+
 /* In the new process: it has nothing of the job's terminal, files and signals. */
 static void become_pusher(const char *recording, const char *log, char *spec)
 {
@@ -80,6 +126,7 @@ static void become_pusher(const char *recording, const char *log, char *spec)
 	setsid();
 	for (int fd = 0; fd < 3 && null >= 0; fd++)
 		dup2(null, fd);
+	close_from(3);
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
 	sigemptyset(&none);
@@ -101,20 +148,41 @@ void record_push(struct recording *r)
 	r->pushes = true;
 	for (unsigned i = 0; i < list->nr; i++) {
 		_cleanup_(freep) char *log = log_of(path), *spec = strdup(list->item[i]);
-		pid_t pid = log && spec ? fork() : -1;
+		pid_t pid;
 
+		if (!is_sink(list->item[i] + strspn(list->item[i], " \t")))
+			continue;
+		pid = log && spec ? fork() : -1;
 		if (pid == 0)
 			become_pusher(path, log, spec);
-		if (pid > 0)
+		if (pid > 0) {
 			engine_leave_out_too(r->engine, pid);
-		else
+			r->pusher[r->nr_pushers++] = pid;
+		} else {
 			warning("cannot start tacho push: %s", strerror(errno));
+		}
 	}
+}
+
+/* The engine has waited for those that ended while the job ran. */
+static bool has_ended(pid_t pid)
+{
+	return waitpid(pid, NULL, WNOHANG) == pid || (kill(pid, 0) < 0 && errno == ESRCH);
 }
 
 void record_push_report(const struct recording *r)
 {
-	if (r->pushes && !r->opt->quiet && !r->opt->json)
-		fprintf(stderr, "  push     goes on until all is sent   (tacho push --status %s)\n",
-			(char *)r->path.data);
+	const char *path = (char *)r->path.data;
+	_cleanup_(freep) char *log = log_of(path);
+	unsigned ended = 0;
+
+	if (!r->nr_pushers || r->opt->quiet || r->opt->json)
+		return;
+	for (unsigned i = 0; i < r->nr_pushers; i++)
+		ended += has_ended(r->pusher[i]);
+	if (ended < r->nr_pushers)
+		fprintf(stderr, "  push     goes on until all is sent   (tacho push --status %s)\n", path);
+	if (ended)
+		fprintf(stderr, "  push     %s ended already; %s says why\n",
+			ended < r->nr_pushers ? "one" : "has", log ? log : "its log");
 }

@@ -14,11 +14,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 static const char *const as_word[] = {NULL, "process", "system"};
 
@@ -68,9 +72,9 @@ static struct target parse_target(const char *word)
 {
 	size_t n = strcspn(word, "=");
 	struct target t = {.sink = push_sink_find(word, n), .url = word[n] ? word + n + 1 : NULL};
-	const char *best = NULL;
 	struct nearest near;
-	char name[40];
+	char name[40], memory[100];
+	struct buf ask;
 
 	if (t.sink)
 		return t;
@@ -78,9 +82,9 @@ static struct target parse_target(const char *word)
 	near = nearest_slip(name);
 	for (size_t i = 0; push_sinks[i]; i++)
 		nearest_try(&near, push_sinks[i]->name);
-	best = near.best;
-	usage(&cmd_push, "there is no sink '%s'%s%s%s; --sinks lists them", name,
-		best ? "; did you mean '" : "", best ? best : "", best ? "'?" : "");
+	buf_init_fixed(&ask, memory, sizeof(memory));
+	nearest_ask(&near, &ask);
+	usage(&cmd_push, "there is no sink '%s' (--sinks lists them)%s", name, (const char *)ask.data);
 }
 
 static const char *server_of(const struct push_args *args, const struct push_sink *sink)
@@ -231,6 +235,13 @@ static int end_of(const struct pushing *p, const struct deliver_result *result, 
 	}
 	if (p->args->dry_run)
 		return EXIT_OK;
+	if (result->before) {
+		error("%s: all was sent before; to send it again, or other metrics and times of it, remove "
+		      "the file "
+		      ".push-%s that --status names",
+			name, name);
+		return EXIT_OK;
+	}
 	error("%s: %s values sent%s%s", name, format_count(SHOWN, (double)result->points),
 		result->where[0] ? ": " : "", result->where);
 	return result->dropped ? EXIT_TROUBLE : EXIT_OK;
@@ -272,15 +283,56 @@ static int push_one(struct pushing *p, const struct run *run, const char *const 
 
 static size_t take_targets(const struct push_args *args, struct target *ret)
 {
+	bool has_prometheus = false;
 	size_t nr = 0;
 
 	for (unsigned i = 0; i < args->to.nr; i++)
 		ret[nr++] = parse_target(args->to.item[i]);
-	if (!nr && (args->listen || args->textfile))
+	for (size_t i = 0; i < nr; i++)
+		has_prometheus |= !strcmp(ret[i].sink->name, "prometheus");
+	if (!has_prometheus && nr < OPT_LIST_MAX && (args->listen || args->textfile))
 		ret[nr++] = parse_target("prometheus");
 	if (!nr)
-		usage(&cmd_push, "where to? --to SINK[=URL]; --sinks lists the sinks");
+		usage(&cmd_push, "no sink is given: --to SINK[=URL]; --sinks lists them");
 	return nr;
+}
+
+/* In a process of its own, which ends with this one. */
+static void begin_one(
+	struct pushing *p, const struct run *run, const char *const *operand, size_t nr, pid_t parent)
+{
+	int status;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(EXIT_TROUBLE);
+	status = push_one(p, run, operand, nr);
+	signals_obey();
+	_exit(finish_stdout(status));
+}
+
+/* Waits for them; a signal to this process is one to all. */
+static int end_of_others(const pid_t *pid, size_t nr)
+{
+	int status = EXIT_OK, ended, passed_on = 0;
+
+	for (size_t i = 0; i < nr;) {
+		pid_t r = waitpid(pid[i], &ended, WNOHANG);
+
+		if (r == pid[i])
+			status = MAX(status, WIFEXITED(ended) ? WEXITSTATUS(ended) : EXIT_TROUBLE);
+		if (r) {
+			i++;
+			continue;
+		}
+		if (signals_noted() && !passed_on) {
+			passed_on = signals_noted();
+			for (size_t j = i; j < nr; j++)
+				kill(pid[j], passed_on);
+		}
+		nanosleep(&(struct timespec){.tv_nsec = NSEC_PER_SEC / 20}, NULL);
+	}
+	return status;
 }
 
 /* The first of several in this process, each other in one of its own. */
@@ -288,29 +340,20 @@ static int push_all(const struct push_args *args, const struct target *target, s
 	const struct run *run, const char *const *operand, size_t nr_operands)
 {
 	struct pushing p = {.args = args};
-	int status = EXIT_OK;
+	pid_t pid[OPT_LIST_MAX], self = getpid();
+	int status;
 
 	for (size_t i = 1; i < nr; i++) {
-		pid_t pid = fork();
-
-		if (pid < 0)
-			die(EXIT_TROUBLE, "cannot start: %s", strerror(errno));
-		if (pid > 0)
-			continue;
 		p.target = target[i];
-		status = push_one(&p, run, operand, nr_operands);
-		signals_obey();
-		_exit(finish_stdout(status));
+		pid[i] = fork();
+		if (pid[i] < 0)
+			die(EXIT_TROUBLE, "cannot start: %s", strerror(errno));
+		if (pid[i] == 0)
+			begin_one(&p, run, operand, nr_operands, self);
 	}
 	p.target = target[0];
 	status = push_one(&p, run, operand, nr_operands);
-	for (size_t i = 1; i < nr; i++) {
-		int ended;
-
-		if (wait(&ended) > 0)
-			status = MAX(status, WIFEXITED(ended) ? WEXITSTATUS(ended) : EXIT_TROUBLE);
-	}
-	return status;
+	return MAX(status, end_of_others(pid + 1, nr - 1));
 }
 
 static void write_to_log(const char *path)

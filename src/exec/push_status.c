@@ -47,10 +47,11 @@ static void show_state(const struct push_state *s, struct buf *out)
 		buf_addf(out, ", the last %s ago",
 			format_duration(SHOWN, ago(s->sent_ns) > 0 ? ago(s->sent_ns) : 0));
 	buf_addch(out, '\n');
+	buf_addf(out, "    remembered in %s\n", s->path);
 	if (s->where)
 		buf_addf(out, "    %s\n", s->where);
 	if (s->why)
-		buf_addf(out, "    waits for %s: %s\n",
+		buf_addf(out, "    no success for %s: %s\n",
 			format_duration(SHOWN, ago(s->why_ns) > 0 ? ago(s->why_ns) : 0), s->why);
 	if (s->dropped)
 		buf_addf(out, "    %s values were not taken: %s\n", format_count(SHOWN, (double)s->dropped),

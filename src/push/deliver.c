@@ -59,6 +59,7 @@ struct deliver {
 	size_t nr_points, most;
 	struct push_recording *from; /* of these points */
 	bool began, forgetful, told;
+	bool forgets;	  /* it was said that the state cannot be written */
 	bool directories; /* among the operands: more recordings may come */
 	uint64_t tries;	  /* that failed in a row */
 	unsigned refusals;
@@ -152,6 +153,8 @@ static int wait_after(struct deliver *d, const struct push_answer *a)
 	struct push_state *state = d->push.state;
 	char text[2 * PUSH_WHY_SIZE];
 
+	if (d->o->stop(d->o->arg)) /* that is why it failed */
+		return -EINTR;
 	if (!a->why[0])
 		return pause_for(d, MAX(a->after_ns, NSEC_PER_SEC / 10)) ? -EINTR : 0;
 	d->tries++;
@@ -164,14 +167,16 @@ static int wait_after(struct deliver *d, const struct push_answer *a)
 		snprintf(d->said, sizeof(d->said), "%s", a->why);
 		return -EACCES;
 	}
+	if (is_given_up(d)) {
+		snprintf(d->said, sizeof(d->said), "%s", a->why);
+		return -EAGAIN;
+	}
 	if (strcmp(d->said, a->why) != 0) {
 		snprintf(d->said, sizeof(d->said), "%s", a->why);
 		snprintf(text, sizeof(text), "%s: %s; it is tried again, and nothing is lost", d->sink->name,
 			a->why);
 		say(d, true, text);
 	}
-	if (is_given_up(d))
-		return -EAGAIN;
 	return pause_for(d, backoff(d, a)) ? -EINTR : 0;
 }
 
@@ -344,8 +349,10 @@ static int flush(struct deliver *d, bool whole)
 	r = remember(s, whole);
 	if (r <= 0 || d->o->push->dry_run || d->forgetful)
 		return MIN(r, 0);
-	if (push_state_save(s->state) < 0)
-		say(d, true, "what was sent cannot be remembered: the next push may send some of it again");
+	if (push_state_save(s->state) >= 0 || d->forgets)
+		return 0;
+	d->forgets = true;
+	say(d, true, "what was sent cannot be remembered: the next push may send some of it again");
 	return 0;
 }
 
@@ -574,7 +581,8 @@ static int complete(struct deliver *d)
 
 	for (size_t i = 0; i < d->nr_streams; i++)
 		done &= d->stream[i].state && d->stream[i].state->done;
-	if (d->o->push->dry_run || (done && !d->began && !d->forgetful))
+	d->result->before = done && !d->began && !d->forgetful;
+	if (d->o->push->dry_run || d->result->before)
 		return 0;
 	r = begin(d);
 	if (r >= 0)
@@ -724,6 +732,8 @@ static int prepare(struct deliver *d, struct buf *reterr)
 		const struct http_options o = {.timeout_ns = d->o->push->timeout_ns};
 
 		r = http_new(&o, &d->push.http, reterr);
+		if (r >= 0)
+			http_may_stop(d->push.http, d->o->stop, d->o->arg);
 	}
 	for (size_t i = 0; i < d->o->nr_operands; i++)
 		d->directories |= is_directory(d->o->operand[i]);

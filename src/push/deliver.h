@@ -28,6 +28,7 @@ struct deliver_options {
 struct deliver_result {
 	int64_t points, dropped, requests; /* of this call */
 	bool all;			   /* everything was sent, and the run has ended */
+	bool before;			   /* an earlier push had sent all of it: nothing was left */
 	char where[600];
 };
 

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #define HEADERS_MOST 32
 #define READ_MOST ((uint64_t)64 << 20) /* of an answer, headers included, before it is given up */
 #define HEADER_BYTES_MOST (256 << 10)
+#define STOP_NS (2 * NSEC_PER_SEC)
 
 struct http {
 	CURL *curl;
@@ -24,6 +26,9 @@ struct http {
 	uint64_t read, header_read;
 	bool too_long;
 	int64_t after_ns;
+	bool (*stop)(void *arg);
+	void *stop_arg;
+	int64_t stop_ns; /* monotonic clock: when it was told to; 0: not yet */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -66,6 +71,15 @@ static bool add_token(struct http *h, const char *token)
 	return ok;
 }
 
+/* It becomes part of a header: an end of line would begin another one. */
+static bool is_word(const char *token)
+{
+	for (const char *p = token; p && *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			return false;
+	return true;
+}
+
 int http_set(struct http *h, const struct http_options *o, struct buf *reterr)
 {
 	bool ok = copy_text(&h->user, o->user) && copy_text(&h->password, o->password) &&
@@ -74,14 +88,16 @@ int http_set(struct http *h, const struct http_options *o, struct buf *reterr)
 
 	curl_slist_free_all(h->header);
 	h->header = NULL;
-	ok = ok && add_header(&h->header, "Expect:") && add_token(h, o->token);
+	ok = ok && is_word(o->token) && is_word(o->bearer) && add_header(&h->header, "Expect:") &&
+		add_token(h, o->token);
 	for (size_t i = 0; ok && o->header && o->header[i] && i < HEADERS_MOST; i++)
 		ok = !strpbrk(o->header[i], "\r\n") && add_header(&h->header, o->header[i]);
 	h->insecure = o->insecure;
 	if (o->timeout_ns > 0)
 		h->timeout_ns = o->timeout_ns;
 	if (!ok) {
-		buf_adds(reterr, "a header cannot be sent, or there is no memory");
+		buf_adds(reterr,
+			"a token or a header cannot be sent: there is a line break in it, or no memory");
 		return -EINVAL;
 	}
 	if (check_file(h->ca_file, reterr) < 0 || check_file(h->client_cert, reterr) < 0)
@@ -173,6 +189,29 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	return n;
 }
 
+void http_may_stop(struct http *h, bool (*stop)(void *arg), void *arg)
+{
+	h->stop = stop;
+	h->stop_arg = arg;
+}
+
+/* Not at once: what has arrived need not be sent again if its answer comes. */
+static int watch_stop(void *arg, curl_off_t to_get, curl_off_t got, curl_off_t to_send, curl_off_t sent)
+{
+	struct http *h = arg;
+	struct timespec t;
+	int64_t now;
+
+	(void)to_get, (void)got, (void)to_send, (void)sent;
+	if (!h->stop || !h->stop(h->stop_arg))
+		return 0;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+	if (!h->stop_ns)
+		h->stop_ns = now;
+	return now - h->stop_ns > STOP_NS;
+}
+
 static void set_options(struct http *h, const struct http_request *q)
 {
 	CURL *c = h->curl;
@@ -180,6 +219,9 @@ static void set_options(struct http *h, const struct http_request *q)
 	curl_easy_reset(c);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, h->error);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, watch_stop);
+	curl_easy_setopt(c, CURLOPT_XFERINFODATA, h);
 	curl_easy_setopt(c, CURLOPT_URL, q->url);
 #if LIBCURL_VERSION_NUM >= 0x075500
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");

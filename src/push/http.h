@@ -33,6 +33,9 @@ struct http_request {
 	const char *file; /* PUT: its content is the body; NULL */
 };
 
+/* `stop` is asked while a request goes on; once it says true an answer has two more seconds to come. */
+void http_may_stop(struct http *h, bool (*stop)(void *arg), void *arg);
+
 #define HTTP_BODY_MOST (4 << 20)
 struct http_answer {
 	long status;	  /* 0: there was none, and `error` says why */

@@ -178,7 +178,8 @@ static const char *url_of(const struct push *p, struct buf *reterr)
 			"no address of InfluxDB: give --to influx=http://HOST:8086?db=NAME, or set "
 			"INFLUX_HOST");
 	else if (!http_is_url(url))
-		buf_adds(reterr, "the address of InfluxDB is none: it is like http://HOST:8086?db=NAME");
+		buf_adds(reterr,
+			"this is not an address of InfluxDB; one looks like http://HOST:8086?db=NAME");
 	else
 		return url;
 	return NULL;

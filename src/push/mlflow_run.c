@@ -94,6 +94,12 @@ static bool noted_number(const struct push_state *state, const char *key, int64_
 	return text && parse_i64n(text, strlen(text), ret);
 }
 
+/* Those of servers and files may be any: ours are added to it. */
+static int64_t sane_step(int64_t step)
+{
+	return MAX(MIN(step, INT64_MAX / 2), 0);
+}
+
 /* Where our steps begin: as noted, as an earlier pusher of this recording said, or behind what is there. */
 static void settle(struct mlflow *m, const struct looked *l)
 {
@@ -105,7 +111,8 @@ static void settle(struct mlflow *m, const struct looked *l)
 		before = true;
 	}
 	if (!before)
-		m->first_step = l->made ? 0 : l->last_step + 1;
+		m->first_step = l->made ? 0 : sane_step(l->last_step) + (l->last_step >= 0);
+	m->first_step = sane_step(m->first_step);
 	m->foreign_system = l->system && !l->our_system;
 	m->made |= l->made;
 	keep(m->experiment, l->experiment, strlen(l->experiment));

@@ -30,6 +30,16 @@ static bool is_true(const char *name)
 /* ---- the address ---- */
 
 /* Of stores that only MLflow itself can open. */
+/* "localhost:5000". */
+static bool is_bare_host(const char *uri)
+{
+	const char *colon = strchr(uri, ':');
+	size_t n = colon ? strspn(colon + 1, "0123456789") : 0;
+
+	return n && colon > uri && !memchr(uri, '/', (size_t)(colon - uri)) &&
+		(!colon[1 + n] || colon[1 + n] == '/');
+}
+
 static void say_store(const char *uri, struct buf *reterr)
 {
 	static const char *const databases[] = {"sqlite:", "mysql", "postgresql", "mssql"};
@@ -53,6 +63,8 @@ static void say_store(const char *uri, struct buf *reterr)
 	else if (strstr(uri, "://") && !str_starts(uri, "file:"))
 		buf_addf(reterr, "%s is no address of an MLflow server: http://HOST:PORT or https://HOST",
 			shown);
+	else if (is_bare_host(uri))
+		buf_addf(reterr, "%s is no address: did you mean http://%s?", shown, shown);
 	else
 		buf_addf(reterr,
 			"%s is a directory, into which only MLflow itself writes: " SERVER
@@ -83,7 +95,7 @@ int mlflow_base(const struct push *p, char **ret, struct buf *reterr)
 
 	if (!uri) {
 		buf_adds(reterr,
-			"it is not known where MLflow's server is: set MLFLOW_TRACKING_URI=http://HOST:PORT, "
+			"no address of MLflow's server: set MLFLOW_TRACKING_URI=http://HOST:PORT, "
 			"or "
 			"--to mlflow=http://HOST:PORT; without a server, " SERVER ")");
 		return -EINVAL;

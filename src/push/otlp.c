@@ -46,7 +46,7 @@ static int find_url(const struct push *p, struct buf *out, struct buf *reterr)
 	if (!base)
 		base = DEFAULT_URL;
 	if (!http_is_url(whole ? whole : base)) {
-		buf_adds(reterr, "the address of OpenTelemetry's collector is none: it is like " DEFAULT_URL);
+		buf_adds(reterr, "this is not an address of a collector; one looks like " DEFAULT_URL);
 		return -EINVAL;
 	}
 	n = strcspn(base, "?#");

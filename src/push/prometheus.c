@@ -50,7 +50,8 @@ static int put_url(struct buf *out, const struct push *p, struct buf *reterr)
 
 	if (!given) {
 		buf_adds(reterr,
-			"where is it? --to prometheus=http://HOST:9090, or PROMETHEUS_REMOTE_WRITE_URL; "
+			"no address of Prometheus: give --to prometheus=http://HOST:9090, or "
+			"PROMETHEUS_REMOTE_WRITE_URL; "
 			"--listen and --textfile need no address");
 		return -EINVAL;
 	}

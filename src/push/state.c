@@ -16,11 +16,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #define STATE_VERSION 1
 #define STATE_MOST ((size_t)1 << 20)
 #define ADDRESSES_MOST 100
 #define POSITIONS_MOST 1000
+#define TRIES_MOST 25 /* for a name that others take, too */
+#define TRY_NS (20 * NSEC_PER_MSEC)
+#define NUMBER_MOST \
+	(INT64_MAX / 2) /* a file may say anything; what is counted on from there stays a number */
 
 /* ---- in memory ---- */
 
@@ -191,19 +197,27 @@ struct state_reading {
 	int64_t version;
 };
 
+static bool is_sane(int64_t number)
+{
+	return number >= -NUMBER_MOST && number <= NUMBER_MOST;
+}
+
 static int take_named(
 	struct state_reading *r, const char *path, enum json_leaf leaf, const char *text, size_t len)
 {
 	struct push_state *s = r->s;
 	int64_t number;
 
-	if (str_starts(path, "sent.") && leaf == LEAF_NUMBER && parse_i64n(text, len, &number))
+	if (leaf == LEAF_TEXT && memchr(text, 0, len))
+		return 0;
+	if (str_starts(path, "sent.") && leaf == LEAF_NUMBER && parse_i64n(text, len, &number) &&
+		is_sane(number))
 		return push_position_set(s, path + 5, number);
-	if (str_starts(path, "notes.") && leaf == LEAF_TEXT && !memchr(text, 0, len))
+	if (str_starts(path, "notes.") && leaf == LEAF_TEXT)
 		return push_note_set(s, path + 6, text);
 	for (size_t i = 0; i < ARRAY_SIZE(state_number); i++)
 		if (!strcmp(path, state_number[i].key) && leaf == LEAF_NUMBER &&
-			parse_i64n(text, len, &number))
+			parse_i64n(text, len, &number) && is_sane(number))
 			*(int64_t *)((char *)s + state_number[i].at) = number;
 	for (size_t i = 0; i < ARRAY_SIZE(state_text); i++)
 		if (!strcmp(path, state_text[i].key) && leaf == LEAF_TEXT &&
@@ -302,6 +316,16 @@ static char *path_of(const struct push_state *s, const char *sink, unsigned nth)
 	return s->elsewhere ? path_in_cache(s->recording, sink, nth) : path_beside(s->recording, sink, nth);
 }
 
+/* In a directory where all may write, a state of another user may say anything: that all is sent, or to which
+ * run. Where it is not to be believed, ours is elsewhere. */
+static bool is_trusted(const struct push_state *s, const struct stat *state)
+{
+	struct stat recording;
+
+	return state->st_uid == geteuid() ||
+		(stat(s->recording, &recording) == 0 && recording.st_uid == state->st_uid);
+}
+
 /* The lock is on the file itself, and goes over to each new one before that gets the name. */
 static int lock_file(struct push_state *s)
 {
@@ -319,6 +343,10 @@ static int lock_file(struct push_state *s)
 		locked.st_dev != named.st_dev) {
 		close(fd);
 		return -EBUSY;
+	}
+	if (!s->elsewhere && !is_trusted(s, &locked)) {
+		close(fd);
+		return -EACCES;
 	}
 	s->lock = fd;
 	return 0;
@@ -410,6 +438,20 @@ static int state_take(struct push_state *s, const struct meta *meta, const char 
 	return r ? 0 : state_create(s, meta, sink, address);
 }
 
+/* Pushers to several addresses begin together, and each looks for a name: the next look finds the others'. */
+static int state_take_soon(struct push_state *s, const struct meta *meta, const char *sink,
+	const char *address, bool only_read, struct buf *reterr)
+{
+	for (unsigned tries = 0;; tries++) {
+		int r = state_take(s, meta, sink, address, only_read, reterr);
+
+		if ((r != -EBUSY && r != -EEXIST) || tries >= TRIES_MOST)
+			return r;
+		buf_reset(reterr);
+		nanosleep(&(struct timespec){.tv_nsec = TRY_NS}, NULL);
+	}
+}
+
 int push_state_open(const char *recording, const struct meta *meta, const char *sink, const char *address,
 	bool only_read, struct push_state **ret, struct buf *reterr)
 {
@@ -421,12 +463,12 @@ int push_state_open(const char *recording, const struct meta *meta, const char *
 		return -ENOMEM;
 	}
 	s->lock = -1;
-	r = state_take(s, meta, sink, address, only_read, reterr);
+	r = state_take_soon(s, meta, sink, address, only_read, reterr);
 	if (r == -EACCES || r == -EROFS || r == -EPERM || r == -ENOSPC || r == -EDQUOT ||
 		(only_read && r >= 0 && !s->exists)) {
 		buf_reset(reterr);
 		s->elsewhere = true;
-		r = state_take(s, meta, sink, address, only_read, reterr);
+		r = state_take_soon(s, meta, sink, address, only_read, reterr);
 	}
 	if (r < 0) {
 		if (!reterr->len)
@@ -437,6 +479,19 @@ int push_state_open(const char *recording, const struct meta *meta, const char *
 	}
 	*ret = s;
 	return 0;
+}
+
+/* Gives the new file its name. A first one replaces none, since another pusher may have made one meanwhile:
+ * -EEXIST. Some file systems cannot promise that. */
+static int give_name(const struct push_state *s, const char *temporary)
+{
+	if (!s->exists) {
+		if (renameat2(AT_FDCWD, temporary, AT_FDCWD, s->path, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (errno != EINVAL && errno != ENOSYS)
+			return -errno;
+	}
+	return rename(temporary, s->path) < 0 ? -errno : 0;
 }
 
 /* The new file is locked before it has the name, so that there is no moment without a lock. */
@@ -455,12 +510,13 @@ int push_state_save(struct push_state *s)
 	fd = text.err ? -1 : mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
 	if (fd < 0)
 		r = text.err ? text.err : -errno;
+	errno = ENOSPC; /* of a write that is short */
 	if (r >= 0 && write(fd, text.data, text.len) != (ssize_t)text.len)
-		r = errno ? -errno : -EIO;
+		r = -errno;
 	if (r >= 0)
 		flock(fd, LOCK_EX | LOCK_NB);
-	if (r >= 0 && rename(temporary, s->path) < 0)
-		r = -errno;
+	if (r >= 0)
+		r = give_name(s, temporary);
 	if (r < 0 && fd >= 0) {
 		unlink(temporary);
 		close(fd);

@@ -212,10 +212,19 @@ static bool has_lost(const struct tb_file *f, const struct push_state *from, str
 	return true;
 }
 
+/* As name_of_file() makes them, of whatever recording: never out of the directory, and never another file. */
+static bool is_name_of_file(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash && slash > name && memchr(name, '/', strlen(name)) == slash &&
+		strncmp(name, "../", 3) != 0 && str_starts(slash + 1, "events.out.tfevents.");
+}
+
 static bool open_file(struct board *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
 {
 	const char *noted = push_note(from, NOTE_FILE);
-	_cleanup_(freep) char *name = noted ? strdup(noted) : name_of_file(from);
+	_cleanup_(freep) char *name = noted && is_name_of_file(noted) ? strdup(noted) : name_of_file(from);
 	int r;
 
 	free(f->path);

@@ -205,7 +205,7 @@ def test_a_dead_server_costs_the_job_nothing(tmp_path):
     path = tmp_path / "job.tacho"
     done = record(["/bin/sh", "-c", "exit 7"], "-q", "--push", "influx=http://127.0.0.1:1?db=x --linger 1s", output=path)
     assert done.returncode == 7
-    until(lambda: "waits for" in status_of(path), "the push's reason")
+    until(lambda: "no success for" in status_of(path), "the push's reason")
     log = path.with_name("job.push.log")
     until(lambda: "what is left waits in the recording" in log.read_text(), "the end of the push")
 
@@ -302,7 +302,7 @@ def test_a_server_that_says_nothing(server, job):
 def test_no_server(job):
     said = push("--retries", "1", "--to", "influx=http://127.0.0.1:1?db=x", job, status=1)
     assert "the same command sends it" in said
-    assert "waits for" in status_of(job)
+    assert "no success for" in status_of(job)
 
 
 def test_a_server_that_comes_later(job):
@@ -467,3 +467,126 @@ def test_wrong_use(job, words, told):
 
 def test_no_recording(tmp_path):
     assert "no.tacho" in push("--to", "influx=http://127.0.0.1:1?db=x", tmp_path / "no.tacho", status=2)
+
+
+# ---- what a pusher must not do ----
+
+
+def test_a_pusher_keeps_nothing_open_of_the_job(server, tmp_path):
+    """Who waits for the end of a pipe of the job's does not wait for the pusher."""
+    server.fail = lambda number: 500
+    path = tmp_path / "job.tacho"
+    mine, theirs = os.pipe()
+    recorder = start("run", "-q", "--push", f"{server.url} --linger 1h", "-o", path, "--", "sleep", "0.2", pass_fds=[theirs])
+    os.close(theirs)
+    assert recorder.wait() == 0
+    until(lambda: server.requests, "the pusher")
+    os.set_blocking(mine, False)
+    assert os.read(mine, 1) == b""  # not BlockingIOError: the last writer has closed it
+    os.close(mine)
+    server.fail = lambda number: None
+    until(lambda: "all sent" in status_of(path), "the end of the push")
+
+
+def test_a_misspelt_sink_is_said_when_the_run_begins(tmp_path):
+    done = record(["/bin/true"], "--push", "inflx=http://127.0.0.1:1", output=tmp_path / "job.tacho")
+    assert done.returncode == 0
+    assert b"there is no sink 'inflx'" in done.stderr and b"did you mean 'influx'" in done.stderr
+    assert b"goes on until all is sent" not in done.stderr
+
+
+def test_run_knows_all_sinks(tmp_path):
+    """It has their names without having the sinks."""
+    listed = [line.split()[0] for line in run("push", "--sinks").stdout.decode().splitlines() if line[0] != " "]
+    assert "influx" in listed
+    for sink in listed:
+        done = record(["/bin/true"], "-q", "--push", f"{sink} --dry-run", output=tmp_path / f"{sink}.tacho")
+        assert b"there is no sink" not in done.stderr
+
+
+def test_a_pusher_that_ended_before_the_job_is_said(tmp_path):
+    path = tmp_path / "job.tacho"
+    log = path.with_name("job.push.log")
+    script = f"while ! grep -q 'no address' {log}; do sleep 0.1; done; sleep 0.3"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("INFLUX")}
+    done = run("run", "--push", "influx", "-o", path, "--", "/bin/sh", "-c", script, env=env)
+    assert done.returncode == 0 and b"job.push.log says why" in done.stderr
+    assert b"goes on until all is sent" not in done.stderr
+
+
+# ---- several sinks at once ----
+
+
+def test_several_addresses_at_once_have_a_state_each(server, job):
+    targets = [word for n in range(6) for word in ("--to", f"{server.url}{n}")]
+    push("--every", "0", *targets, job)
+    assert status_of(job).count("all sent") == 6
+    before = server.requests
+    assert push("--every", "0", *targets, job).count("all was sent before") == 6
+    assert server.requests == before
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_ends_all_of_several(server, job, how):
+    server.fail = lambda number: 500
+    words = ("--retries", "1000", "--to", server.url, "--to", f"{server.url}2", "--to", f"{server.url}3", job)
+    pusher = start("push", *words, stderr=subprocess.PIPE)
+    until(lambda: server.requests > 5, "requests of all")
+    pusher.send_signal(how)
+    assert pusher.wait() == -how
+    pusher.stderr.read()  # ends with the last of them
+
+
+def test_a_signal_does_not_wait_for_a_silent_server(server, job):
+    server.fail = lambda number: "hang"
+    pusher = start("push", "--timeout", "1h", "--to", server.url, job, stderr=subprocess.PIPE)
+    until(lambda: server.requests, "a request")
+    pusher.send_signal(signal.SIGINT)
+    assert pusher.wait() == -signal.SIGINT
+    assert "no success" not in status_of(job)
+
+
+# ---- states that others made ----
+
+
+def test_a_state_of_another_user_is_not_believed(server, job, tmp_path):
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file away")
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    push(*each_sample(server), job, env=env)
+    os.chown(job.with_name("job.push-influx"), 65534, 65534)
+    before = server.requests
+    push(*each_sample(server), job, env=env)
+    assert server.requests > before and list(tmp_path.glob("cache/tacho/push/*"))
+    assert_all_came(server, job)
+
+
+@pytest.mark.parametrize("number", [-(2**63), 2**63 - 1, 2**62, -(2**62)])
+def test_numbers_of_a_state_may_be_any(server, job, number):
+    push(*each_sample(server), job)
+    state = job.with_name("job.push-influx")
+    text = json.loads(state.read_text())
+    changed = {key: number for key, value in text.items() if isinstance(value, int) and key not in ("version", "start_ns")}
+    text.update(changed, all=False, done=False, sent={table: number for table in text["sent"]}, notes={f"n{i}": "x" for i in range(900)})
+    state.write_text(json.dumps(text))
+    assert "sent" in push(*each_sample(server), job)
+    assert "all sent" in status_of(job)
+    assert_all_came(server, job)
+
+
+def test_an_event_file_is_never_another(job, tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("precious")
+    words = ("--to", f"tensorboard={tmp_path}/runs", job)
+    push(*words)
+    state = job.with_name("job.push-tensorboard")
+    for name in ("../mine", "job/../../mine", "../events.out.tfevents.1", "/mine", str(mine)):
+        text = json.loads(state.read_text())
+        assert text["notes"]
+        key = next(k for k, v in text["notes"].items() if "tfevents" in v)
+        text["notes"] = {key: name}
+        text.update(all=False, done=False, sent={})
+        state.write_text(json.dumps(text))
+        push(*words)
+        assert mine.read_text() == "precious"
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["job.push-tensorboard", "job.tacho", "mine", "runs"]
