@@ -358,10 +358,15 @@ static int push_all(const struct push_args *args, const struct target *target, s
 
 static void write_to_log(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = open(
+		path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+	struct stat st;
 
-	if (fd >= 0)
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) /* a pipe may have no reader, or a slow one */
 		dup2(fd, STDERR_FILENO);
+	close(fd);
 }
 
 int push_run(const void *arguments, int argc, char **argv)

@@ -514,6 +514,19 @@ def test_a_pusher_that_ended_before_the_job_is_said(tmp_path):
     assert b"goes on until all is sent" not in done.stderr
 
 
+def test_a_log_that_is_no_file(server, tmp_path):
+    """The pusher neither waits for a reader of a pipe nor follows a link to another file."""
+    for name in ("pipe", "link"):
+        path, log = tmp_path / f"{name}.tacho", tmp_path / f"{name}.push.log"
+        if name == "pipe":
+            os.mkfifo(log)
+        else:
+            log.symlink_to(tmp_path / "victim")
+        assert record(["/bin/true"], "-q", "--push", server.url, output=path).returncode == 0
+        until(lambda path=path: "all sent" in status_of(path), "the end of the push")
+    assert not (tmp_path / "victim").exists()
+
+
 # ---- several sinks at once ----
 
 
