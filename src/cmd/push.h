@@ -17,7 +17,7 @@ struct push_args {
 	const char *run_id, *run_name, *experiment, *prefix, *total_memory;
 	int as; /* enum push_as, of mlflow */
 	double total_cpus;
-	bool no_children, artifacts, semconv;
+	bool children, artifacts, semconv;
 	const char *listen, *token_file, *textfile;
 	const char *log; /* where the pusher of `run --push` says what it has to say */
 };

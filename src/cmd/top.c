@@ -25,7 +25,7 @@ extern const struct cmd cmd_top;
 
 struct top_args {
 	const char *at, *against;
-	bool allow_kill, no_mouse, cost;
+	bool allow_kill, mouse, cost;
 	uint64_t frames;
 	int64_t delay_ns;
 };
@@ -50,7 +50,7 @@ static const struct opt top_opts[] = {
 			"how large it is."},
 	{0, "allow-kill", NULL, OPT_FLAG, INTO(allow_kill), .help = "let the key k send signals",
 		.detail = "Only to processes of this machine that run now, and only after a question."},
-	{0, "no-mouse", NULL, OPT_FLAG, INTO(no_mouse), .help = "leave the mouse to the terminal"},
+	{0, "mouse", NULL, OPT_FLAG, INTO(mouse), .preset = "yes", .help = "leave the mouse to the terminal"},
 	{0, "cost", NULL, OPT_FLAG, INTO(cost), .not_from_env = true, .hidden = true,
 		.help = "at the end, what the frames have cost"},
 };
@@ -304,7 +304,7 @@ static int on_screen(struct top_session *t)
 	struct buf why;
 	int status = EXIT_OK, r;
 
-	r = tty_open(&t->tty, STDOUT_FILENO, t->app.utf8, !t->args->no_mouse);
+	r = tty_open(&t->tty, STDOUT_FILENO, t->app.utf8, t->args->mouse);
 	if (r < 0)
 		die(EXIT_TROUBLE, "the terminal cannot be used: %s", strerror(-r));
 	buf_init(&why, 8192);

@@ -188,7 +188,7 @@ static void take_options(struct pushing *p, const struct run *run)
 		.run_name = a->run_name,
 		.experiment = a->experiment,
 		.semconv = a->semconv,
-		.no_children = a->no_children,
+		.no_children = !a->children,
 		.no_artifacts = !a->artifacts,
 		.total_cpus = a->total_cpus,
 		.every_ns = window_of(a, run),

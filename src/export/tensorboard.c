@@ -155,7 +155,7 @@ static int64_t step_of(const struct tensorboard *t, uint32_t recording, double e
 
 	if (each > 0)
 		return ns / each;
-	each = t->interval_ns[recording];
+	each = recording < t->job->run->nr ? t->interval_ns[recording] : 0;
 	return each > 0 ? (ns + each / 2) / each : 0;
 }
 
@@ -180,7 +180,8 @@ static void add_value(struct tensorboard *t, const struct tensorboard_table *fro
 	if (from->pid != NO_FIELD && cell_valid(&cell[from->pid], row))
 		pid = cell[from->pid].integer[row];
 	buf_reset(&t->tag);
-	buf_adds(&t->tag, t->prefix[recording]);
+	if (recording < t->job->run->nr)
+		buf_adds(&t->tag, t->prefix[recording]);
 	tfevents_tag(&t->tag, from->face->name, from->face->field[field].name, instance, pid);
 	tfevents_add(&t->events, &t->out, (char *)t->tag.data, cell[from->time].integer[row], step,
 		(from->face->field[field].type == FIELD_INT ? (double)c->integer[row] : c->real[row]) *

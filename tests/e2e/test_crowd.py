@@ -21,7 +21,7 @@ RSS = PAGE * PROCESSES * (PROCESSES + 1) // 2  # the n-th has n pages
 MEMORY_MOST = 600000  # KiB of addresses, for all formats at once
 METRIC = "proc.mem.rss"
 # Files of their own making, of metrics of their own choice.
-OF_OTHERS = ("oasis-csv", "tyche-csv", "perfmon-json", "perfetto", "snakemake", "runlog")
+OF_OTHERS = ("oasis-csv", "tyche-csv", "perfmon-json", "perfetto", "snakemake", "runlog", "tensorboard")
 
 
 @pytest.fixture(scope="module")
@@ -157,5 +157,6 @@ def test_files_of_others(tmp_path, crowd):
     assert len(node["parent_proc_md"]) + len(node["child_proc_md"]) == PROCESSES
     assert (folder / "cpu_metrics.csv").read_text().startswith("timestamp,")
     assert (folder / "crowd.pftrace").stat().st_size > PROCESSES
+    assert (folder / "crowd.tfevents").stat().st_size > 1000
     assert len((folder / "crowd.benchmark.tsv").read_text().splitlines()) == 2
     assert json.loads((folder / "crowd.runlog.jsonl").read_text().splitlines()[0])["event"] == "start"

@@ -45,7 +45,7 @@ PASSES = {
     "part": ["export", "--force", "-t", "csv", "--until", "90%", "-o", "{out}/"],
 }
 FORMATS = ["csv", "json", "jsonl", "parquet", "arrow", "feather", "arrow-stream", "orc", "pickle", "openmetrics", "sqlite", "hdf5", "xlsx", "perfetto",
-           "snakemake", "perfmon-json", "oasis-csv", "tyche-csv", "runlog"]
+           "snakemake", "perfmon-json", "oasis-csv", "tyche-csv", "runlog", "tensorboard"]
 PASSES |= {f"to {name}": ["export", "--force", "-t", name, "-o", "{out}/"] for name in FORMATS}
 for name in FORMATS[:FORMATS.index("perfetto")]:
     PASSES[f"to {name}"] += ["--every", "10s"]  # the passes are the same, and a spreadsheet of all ticks would have 150 MB
