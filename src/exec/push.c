@@ -341,7 +341,7 @@ static int push_all(const struct push_args *args, const struct target *target, s
 {
 	struct pushing p = {.args = args};
 	pid_t pid[OPT_LIST_MAX], self = getpid();
-	int status;
+	int status, others;
 
 	for (size_t i = 1; i < nr; i++) {
 		p.target = target[i];
@@ -353,7 +353,8 @@ static int push_all(const struct push_args *args, const struct target *target, s
 	}
 	p.target = target[0];
 	status = push_one(&p, run, operand, nr_operands);
-	return MAX(status, end_of_others(pid + 1, nr - 1));
+	others = end_of_others(pid + 1, nr - 1);
+	return MAX(status, others);
 }
 
 static void write_to_log(const char *path)

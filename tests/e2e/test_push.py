@@ -539,6 +539,13 @@ def test_several_addresses_at_once_have_a_state_each(server, job):
     assert server.requests == before
 
 
+@pytest.mark.parametrize("wrong, status", [("influx=http://127.0.0.1:1?db=x", 1), ("influx=http://127.0.0.1:1", 2)])
+def test_the_worst_of_several_is_the_status(server, job, wrong, status):
+    push("--retries", "0", "--to", server.url, "--to", wrong, job, status=status)
+    push("--retries", "0", "--to", wrong, "--to", server.url, job, status=status)
+    assert "all sent" in status_of(job)
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_ends_all_of_several(server, job, how):
     server.fail = lambda number: 500
