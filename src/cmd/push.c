@@ -16,7 +16,7 @@ static const char *const as_names[] = {"tacho", "process", "system", NULL};
 /* clang-format off */
 static const struct opt push_opts[] = {
 	{'t', "to", "SINK[=URL]…", OPT_LIST, INTO(to), .not_from_env = true,
-		.help = "where to send: mlflow, prometheus, influx, otlp, tensorboard; may be repeated",
+		.help = "where to: mlflow, prometheus, influx, otlp, tensorboard; may be repeated",
 		.detail = "--sinks lists them with their addresses. Without a URL it is the one of --server, else that of the variables "
 			"which the sink's own clients use. Secrets are taken from these variables and from files, never from here: a URL "
 			"with a password is refused, since others can see command lines."},
@@ -80,7 +80,7 @@ static const struct opt push_opts[] = {
 	{0, "semconv", NULL, OPT_FLAG, INTO(semconv),
 		.help = "for otlp: use the names of OpenTelemetry's conventions"},
 	{0, "listen", "[ADDRESS:]PORT", OPT_TEXT, INTO(listen), .not_from_env = true,
-		.help = "for prometheus: serve the last values at /metrics, where Prometheus fetches them",
+		.help = "for prometheus: serve the last values at /metrics, to be fetched",
 		.detail = "On loopback unless an address is given. A client needs the token of --token-file."},
 	{0, "token-file", "FILE", OPT_TEXT, INTO(token_file),
 		.help = "with --listen: the file of the token; it is made if it does not exist"},
