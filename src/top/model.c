@@ -338,6 +338,9 @@ void model_step(struct model *m, int ticks)
 	double interval = v.reading ? reading_interval(v.reading) : 1;
 	const struct top_point *p = NULL;
 
+	if (v.reading && at == v.reading->nr_points &&
+		ticks > 0) /* before the first tick, as good as at it */
+		at = 0;
 	if (v.reading && at < v.reading->nr_points && (ticks > 0 || at >= (size_t)-ticks))
 		p = reading_point(v.reading, ticks > 0 ? at + (size_t)ticks : at - (size_t)-ticks);
 	to = p ? p->time_ns + offset : add_clamped(to, round_i64(ticks * interval * 1e9));

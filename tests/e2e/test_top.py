@@ -151,6 +151,7 @@ def test_stepping_back_and_jumping_agree(job):
         for _ in range(len(times) - 4):
             t.type("right")
         t.settle()
+        assert t.lines()[0] == back[0]
         assert strip_moment(t.lines()) == strip_moment(back)
 
 
