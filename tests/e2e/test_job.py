@@ -423,26 +423,41 @@ def test_by_mpirun(nodes, program):
     assert (nodes.runs / job / "clock" / "node3.jsonl").read_text()
 
 
-def test_jobs_of_pbs(nodes, tmp_path):
-    """By a stand-in for pbs_tmrsh: tasks have sessions of their own, the job's variables, and no standard input."""
-    (tmp_path / "nodes").write_text("node1\nnode1\nnode2\n")
-    variables = {"PBS_JOBID": f"{os.getpid()}.head", "PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_ENVIRONMENT": "PBS_BATCH"}
-    tmrsh = tmp_path / "pbs_tmrsh"
-    job = " ".join(f"{name}={value}" for name, value in variables.items())
+# How each is told where to start something: the stand-in's way to the host, its words for node1 and node2, the job's variables.
+BESIDE_SLURM = {
+    "pbs_tmrsh": ("pbs", "host=$1; shift", ("node1", "node2"), {"PBS_JOBID": "{id}.head", "PBS_NODEFILE": "{file}", "PBS_ENVIRONMENT": "PBS_BATCH"}),
+    "pbsdsh": ("pbs", "host=$(sed -n $(($2 + 1))p {file}); shift 3", ("-n 0 --", "-n 2 --"),
+               {"PBS_JOBID": "{id}.head", "PBS_NODEFILE": "{file}", "PBS_ENVIRONMENT": "PBS_BATCH"}),
+    "blaunch": ("lsf", "host=$1; shift", ("node1", "node2"), {"LSB_JOBID": "{id}", "LSB_HOSTS": "node1 node1 node2"}),
+    "qrsh": ("sge", "host=$2; shift 2", ("-inherit node1", "-inherit node2"), {"JOB_ID": "{id}", "SGE_ROOT": "/opt/sge", "PE_HOSTFILE": "{file}"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", BESIDE_SLURM)
+def test_jobs_of_other_systems(nodes, tmp_path, program):
+    """By stand-ins for what starts their tasks: these have sessions of their own, the job's variables, and no standard input."""
+    scheduler, way, words, wanted = BESIDE_SLURM[program]
+    file = tmp_path / "nodes"
+    file.write_text("node1\nnode1\nnode2\n" if scheduler == "pbs" else "node1 2 all.q@node1 UNDEFINED\nnode2 1 all.q@node2 UNDEFINED\n")
+    number = f"{os.getpid()}{list(BESIDE_SLURM).index(program)}"
+    variables = {name: value.format(id=number, file=file) for name, value in wanted.items()}
+    job = " ".join(f"{name}='{value}'" for name, value in variables.items())
     path = f"{nodes.bin}:/usr/bin:/bin"
-    tmrsh.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec {nodes.directory}/enter $host env -i PATH={path} {job} setsid -w "$@" </dev/null\n')
-    tmrsh.chmod(0o755)
+    start = f'exec {nodes.directory}/enter $host env -i PATH={path} {job} setsid -w "$@" </dev/null'
+    (tmp_path / program).write_text(f"#!/bin/sh\n{way.format(file=file)}\n{start}\n")
+    (tmp_path / program).chmod(0o755)
     work = nodes.sleeper("p_work").replace("1000", "0.5")
+    tasks = " ".join(f"{program} {where} {work} &" for where in words)
     done = subprocess.run(
-        [nodes.bin / "tacho", "job", "-d", nodes.runs, *QUICK.split(), "--", "sh", "-c",
-         f"for node in node1 node2; do pbs_tmrsh $node {work} & done; wait; exit 8"],
+        [nodes.bin / "tacho", "job", "-l", program, "-d", nodes.runs, *QUICK.split(), "--", "sh", "-c", f"{tasks} wait; exit 8"],
         env={**variables, "PATH": f"{tmp_path}:{path}"}, cwd=nodes.out, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert done.returncode == 8 and not done.stdout, done.stderr
-    run = run_json(nodes.runs / variables["PBS_JOBID"])
-    assert run["nodes"] == ["node1", "node2"] and run["launcher"] == "pbs_tmrsh" and run["missing"] == [] and run["scheduler"] == "pbs"
-    are_whole(nodes.recordings(variables["PBS_JOBID"]), "node1", "node2")
-    for path in nodes.recordings(variables["PBS_JOBID"]).values():
+    name = f"{number}.head" if scheduler == "pbs" else number
+    run = run_json(nodes.runs / name)
+    assert run["nodes"] == ["node1", "node2"] and run["launcher"] == program and run["missing"] == [] and run["scheduler"] == scheduler
+    are_whole(nodes.recordings(name), "node1", "node2")
+    for path in nodes.recordings(name).values():
         assert names(path)["p_work"] == 1 and "tacho" not in names(path)
 
 
