@@ -233,7 +233,8 @@ static void say_reach(struct panels *p, struct panel_words *w, double memory, do
 	double slope = p->sum || !p->view.now ? NAN : memory_slope(p->view.reading, p->view.now->time_ns);
 	double left;
 
-	if (isnan(slope) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
+	/* Without memory the job is over: nothing grows any more. */
+	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
 	left = limit > memory ? (limit - memory) / slope : 0;
 	if (slope > 0 && limit > 0 && left < 86400)
