@@ -130,7 +130,7 @@ def same_points(found, wanted, close=lambda a, b: a == b):
     assert sorted(found, key=str) == sorted(wanted, key=str)
     for key, values in wanted.items():
         lacking, strange = sorted(values.keys() - found[key].keys()), sorted(found[key].keys() - values.keys())
-        assert not lacking and not strange, f"{key}: lacks {lacking[:3]}, has {strange[:3]} of {len(values)}"
+        assert not lacking and not strange, f"{key}: lacks {lacking[:3]} of {len(lacking)}, has {strange[:3]} of {len(values)}, {min(values)} to {max(values)}"
         for stamp, value in values.items():
             assert close(found[key][stamp], value), f"{key} at {stamp}: {found[key][stamp]}, not {value}"
 
