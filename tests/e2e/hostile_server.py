@@ -94,12 +94,17 @@ class Hostile:
             self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.tls.load_cert_chain(certificate)
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
+        self.thread = threading.Thread(target=self.serve, daemon=True)
 
     def __enter__(self):
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread.start()
         return self
 
     def __exit__(self, *_):
+        """The thread ends before the descriptor is closed. An accept() that a signal interrupts (a child that ended) begins anew
+        with the number of its descriptor, and that may be the next server's: the thread would take a request of that one."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.socket.close()
 
     def serve(self):
@@ -131,7 +136,10 @@ class Hostile:
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         while len(body) < int(headers.get("content-length", 0)):
-            body += connection.recv(1 << 20)
+            part = connection.recv(1 << 20)
+            if not part:
+                return None
+            body += part
         method, path, _ = first.split(" ")
         return Request(method, path, headers, body)
 
