@@ -24,7 +24,7 @@ struct http {
 	int64_t timeout_ns;
 	struct buf body; /* of the answer */
 	uint64_t read, header_read;
-	bool too_long;
+	bool too_long, whole_head; /* of the answer */
 	int64_t after_ns;
 	bool (*stop)(void *arg);
 	void *stop_arg;
@@ -174,6 +174,9 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	h->header_read += n;
 	if (!may_read(h, n))
 		return 0;
+	if (n >= 5 && !memcmp(data, "HTTP/", 5))
+		h->whole_head = false;
+	h->whole_head |= n && (data[0] == '\r' || data[0] == '\n'); /* the empty line; trailers may follow */
 	if (n < at || strncasecmp(data, name, at) != 0)
 		return n;
 	while (at < n && data[at] == ' ')
@@ -319,7 +322,7 @@ void http_send(struct http *h, const struct http_request *q, struct http_answer 
 	buf_reset(&h->body);
 	h->after_ns = 0;
 	h->read = h->header_read = 0;
-	h->too_long = false;
+	h->too_long = h->whole_head = false;
 	h->error[0] = 0;
 	set_options(h, q);
 	if (!set_body(h, q, &file)) {
@@ -330,13 +333,14 @@ void http_send(struct http *h, const struct http_request *q, struct http_answer 
 	}
 	header = set_headers(h, q);
 	r = header ? curl_easy_perform(h->curl) : CURLE_OUT_OF_MEMORY;
-	if (r == CURLE_OK)
+	if (r == CURLE_OK && h->whole_head)
 		curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &ret->status);
 	else
 		snprintf(ret->error, sizeof(ret->error), "%s",
-			h->too_long	    ? "the server's answer has no end"
-				: *h->error ? h->error
-					    : curl_easy_strerror(r));
+			h->too_long		? "the server's answer has no end"
+				: r == CURLE_OK ? "the server's answer is cut off" /* libcurl takes it */
+				: *h->error	? h->error
+						: curl_easy_strerror(r));
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(header);
 	if (file)

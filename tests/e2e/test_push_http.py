@@ -3,6 +3,7 @@ a message that a terminal can show. Used through the sink `influx`: the requests
 
 import re
 import resource
+import socket
 import subprocess
 
 import pytest
@@ -88,6 +89,8 @@ BAD = {
     "a huge chunk": hostile.sends(OK + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff\r\nxx\r\n"),
     "a negative length": hostile.sends(OK + b"Content-Length: -5\r\n\r\nxx"),
     "too short": hostile.sends(OK + b"Content-Length: 500\r\n\r\nxx"),
+    "cut off in its head": hostile.sends(OK + b"Content-Len"),
+    "cut off behind its head's first line": hostile.sends(OK),
     "100 for ever": hostile.endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
     "103 for ever": hostile.endless(b"", b"HTTP/1.1 103 Hints\r\nLink: x\r\n\r\n" * 100),
     "a drip": hostile.drip(OK + b"X: " + b"y" * 10000, 0.02),
@@ -117,6 +120,17 @@ def test_what_is_refused_is_said_in_the_servers_words_and_costs_few_requests(ser
     text = send(server, job)
     assert text.count("thank you") == 1 and "400" in text and r"\x1b[31m" in text
     assert len(server.requests) < 300
+
+
+def test_a_server_that_was_closed_takes_nothing():
+    """Else its thread takes requests that are meant for the next server."""
+    with Hostile() as server:
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert client.recv(100).startswith(b"HTTP/1.1 204")
+        assert len(server.requests) == 1
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.port))
 
 
 def test_connections_that_are_refused(job):
