@@ -411,7 +411,7 @@ def test_of_the_first_process_alone(server, tmp_path):
     done = run("export", "--to", "csv", "-d", "process", "-m", "proc.mem.rss", "-o", "-", recording)
     rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
     assert {row["instance"] for row in rows} >= {"sleep"}
-    expected = [float(row["proc.mem.rss [bytes]"]) / MIB for row in rows if row["pid"] == rows[0]["pid"]]
+    expected = [float(row["proc.mem.rss [bytes]"]) / MIB for row in rows if row["pid"] == rows[0]["pid"] and row["proc.mem.rss [bytes]"]]
     assert [value for _, value, _ in server.history(run_id, "process/memory_rss_megabytes")] == pytest.approx(expected)
     done = push(copy_of(recording, tmp_path, "b.tacho"), "--no-children", url=server.url)
     assert done.returncode == 2 and b"--as process" in done.stderr
