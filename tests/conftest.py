@@ -19,6 +19,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import beside
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -200,6 +201,7 @@ def pytest_collect_file(file_path, parent):
 
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="unit tests of the plain build and a few files of others")
+    parser.addoption("--beside", help="helps another run whose directory this is (tests/beside.py starts it)")
 
 
 def is_quick(item):
@@ -210,9 +212,14 @@ def is_quick(item):
 
 def pytest_collection_modifyitems(config, items):
     """Small things first: a broken unit explains the end-to-end failures that follow."""
+    if config.option.beside:
+        RUN.helper = beside.Helper(config)
+        RUN.helper.select(items)
+        return
     if config.option.quick:
         config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
         items[:] = [item for item in items if is_quick(item)]
+    beside.sort(items)
     order = {"builds": 0, "unit": 1, "fuzz": 2}
     items.sort(key=lambda item: order.get("builds" if item.path.stem == "test_builds" else item.path.parent.name, 3))
 
@@ -259,17 +266,31 @@ def pytest_runtest_teardown():
 def pytest_runtest_protocol(item, nextitem):
     if item.path.parent.name != "e2e":
         return None
+    if RUN.helper and not RUN.helper.claims.take(item):
+        return True
+    if not RUN.helper and not RUN.helpers:
+        RUN.helpers = beside.Helpers(item.session)
+    found = RUN.helpers.results(item) if RUN.helpers else None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    failed = [report for report in reports if report.failed]
-    if failed and len(SECOND) < SECOND_TRIES:
-        item.session._setupstate.teardown_exact(None)
-        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    reports, failed = found or run_twice(item, nextitem)
+    if failed:
         SECOND.append((failed, not any(report.failed for report in reports)))
+    if RUN.helper:
+        RUN.helper.tell(item, reports, failed)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
+
+
+def run_twice(item, nextitem):
+    """The reports of a test; of one that failed those of its second try, and of the first one."""
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    failed = [report for report in reports if report.failed]
+    if not failed or len(SECOND) >= SECOND_TRIES:
+        return reports, []
+    item.session._setupstate.teardown_exact(None)
+    return runtestprotocol(item, nextitem=nextitem, log=False), failed
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -277,6 +298,10 @@ def pytest_terminal_summary(terminalreporter):
         for report in failed:
             terminalreporter.section(f"passed at the second try only: {report.nodeid} ({report.when})")
             terminalreporter.write_line(report.longreprtext)
+
+
+class RUN:
+    helper = helpers = None  # this process is one; the other ones
 
 
 SECOND = []  # of each test that was made twice: the reports of its first failure, and whether it passed then
@@ -299,6 +324,8 @@ def own_settings(monkeypatch):
 
 def pytest_sessionfinish(session):
     Program.pool.shutdown(wait=False, cancel_futures=True)
+    if RUN.helpers:
+        RUN.helpers.end()
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     count = {kind: len(reporter.stats.get(kind, ())) for kind in ("passed", "failed", "error", "skipped", "xfailed")}
     session.config.stash[LAST_LINE] = (

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+import beside
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,3 +46,8 @@ def test_lint_finds(tool, name, text, complaint, tmp_path):
     done = subprocess.run([tmp_path / "tools" / tool], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 1
     assert complaint in done.stdout
+
+
+def test_files_for_helpers_are_there():
+    """A file that got another name would run after all others instead of beside them."""
+    assert not [name for name in beside.FILES if not (Path(__file__).parent / f"{name}.py").exists()]
