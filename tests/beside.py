@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 # The longest first.
 FILES = tuple(f"test_{name}" for name in (
     "exact reading push_mlflow push_prometheus push hostile interactive show page perfmon libtacho top push_influx gpu_amd orc report nvtx "
@@ -56,7 +58,7 @@ class Helper:
     """The side of a helper: `--beside PLACE`."""
 
     def __init__(self, config):
-        self.config, self.place = config, Path(config.option.beside)
+        self.config, self.place, self.parent = config, Path(config.option.beside), os.getppid()
         self.claims = Claims(self.place)
         self.out = open(self.place / f"{os.getpid()}.reports", "w")
 
@@ -64,6 +66,10 @@ class Helper:
         wanted = json.loads((self.place / "items").read_text())
         items[:] = [item for item in items if item.nodeid in wanted]
         items.sort(key=lambda item: FILES.index(item.path.stem))
+
+    def check_parent(self):
+        if os.getppid() != self.parent:
+            pytest.exit("the first process is gone")
 
     def tell(self, item, reports, first_reports):
         as_data = [[self.config.hook.pytest_report_to_serializable(config=self.config, report=report) for report in some]

@@ -266,8 +266,10 @@ def pytest_runtest_teardown():
 def pytest_runtest_protocol(item, nextitem):
     if item.path.parent.name != "e2e":
         return None
-    if RUN.helper and not RUN.helper.claims.take(item):
-        return True
+    if RUN.helper:
+        RUN.helper.check_parent()
+        if not RUN.helper.claims.take(item):
+            return True
     if not RUN.helper and not RUN.helpers:
         RUN.helpers = beside.Helpers(item.session)
     found = RUN.helpers.results(item) if RUN.helpers else None
