@@ -7,7 +7,7 @@ import pytest
 STATE = Path(__file__).resolve().parent.parent / ".dev"
 
 
-@pytest.mark.parametrize("name", ["build", "build-asan", "build-clang"])
+@pytest.mark.parametrize("name", ["build", "build-asan", "build-clang", "dist"])
 def test_build(name):
     status = STATE / f"{name}.status"
     if not status.exists():

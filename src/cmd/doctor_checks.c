@@ -193,6 +193,20 @@ static void check_nvtx(struct doctor *d)
 			NULL);
 }
 
+/* A static build has no loader. */
+static void check_libraries(struct doctor *d)
+{
+#ifdef __GLIBC__
+	(void)d;
+#else
+	struct permit *p = add(d, "libraries", "loading");
+
+	say(p, ABSENT,
+		"this is the static build of tacho: it cannot load the libraries of NVIDIA and AMD, libpfm4 and NVTX",
+		"use the tar file without -static in its name, where the system has glibc");
+#endif
+}
+
 void doctor_check(struct doctor *d, struct env *env)
 {
 	struct permit permit[NR_PERMITS], counters[NR_COUNTER_FINDINGS];
@@ -213,5 +227,6 @@ void doctor_check(struct doctor *d, struct env *env)
 		*add(d, permit[i].source, permit[i].metric) = permit[i];
 	}
 	check_nvtx(d);
+	check_libraries(d);
 	check_folder(d);
 }

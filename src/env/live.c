@@ -123,7 +123,7 @@ static int live_list(struct env *env, const char *path, env_list_fn *fn, void *a
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		for (ssize_t at = 0; at < n;) {
-			const struct dirent64 *entry = (const struct dirent64 *)(block + at);
+			const struct dirent *entry = (const struct dirent *)(block + at);
 			int r;
 
 			at += entry->d_reclen;

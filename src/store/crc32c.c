@@ -58,7 +58,7 @@ uint32_t crc32c_portable(const void *data, size_t n)
 }
 
 #ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(const void *data, size_t n)
+__attribute__((target("sse4.2,crc32"))) static uint32_t crc32c_instruction(const void *data, size_t n)
 {
 	const uint8_t *p = data;
 	uint64_t crc = UINT32_MAX;

@@ -268,14 +268,26 @@ static void tell_phase(struct log_pattern *p, struct job_message *m, bool ends, 
 	take(arg, m);
 }
 
+/* A line has no end but its length, and may hold any bytes. */
+static int match_line(const regex_t *regex, const char *line, size_t len, unsigned nr, regmatch_t *match)
+{
+#ifdef REG_STARTEND
+	match[0] = (regmatch_t){.rm_so = 0, .rm_eo = (regoff_t)len};
+	return regexec(regex, line, nr, match, REG_STARTEND);
+#else /* musl: line[len] is 0, and a zero before it ends the line */
+	(void)len;
+	return regexec(regex, line, nr, match, 0);
+#endif
+}
+
 void log_pattern_match(struct log_pattern *p, const char *line, size_t len, log_take_fn *take, void *arg)
 {
-	regmatch_t match[LOG_GROUPS] = {{.rm_so = 0, .rm_eo = (regoff_t)len}};
+	regmatch_t match[LOG_GROUPS];
 	struct job_message m = {.kind = "mark", .time_ns = -1};
 	char data[DATA_MOST];
 	int64_t before = log_spent_ns();
 	bool ends = false;
-	int r = regexec(&p->regex, line, p->nr_groups + 1, match, REG_STARTEND);
+	int r = match_line(&p->regex, line, len, p->nr_groups + 1, match);
 
 	p->given_up = log_spent_ns() - before > MATCH_MOST_NS;
 	if (r != 0)
