@@ -6,7 +6,7 @@ Record the process that runs, from outside of it, and read what was recorded:
 >>> with tacho.record("example.tacho") as run:
 ...     with run.phase("load"):
 ...         data = [i * i for i in range(100_000)]
-...     run.mark("loss", 0.3)
+...     told = run.mark("loss", 0.3)
 >>> run = tacho.open("example.tacho")
 >>> run.summary.exit.code is None          # the process still runs
 True

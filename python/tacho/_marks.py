@@ -102,6 +102,42 @@ def current_socket() -> Optional[str]:
     return sockets[-1] if sockets else os.environ.get("TACHO_SOCKET")
 
 
+def around(function: F, make: Callable[[], Any]) -> F:
+    """The function, of which each call stands within what `make()` gives; of generators all of the iteration does."""
+    import functools
+    import inspect
+
+    call: Any
+    if inspect.iscoroutinefunction(function):
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            async with make():
+                return await function(*args, **kwargs)
+
+    elif inspect.isasyncgenfunction(function):
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            async with make():
+                async for item in function(*args, **kwargs):
+                    yield item
+
+    elif inspect.isgeneratorfunction(function):
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with make():
+                return (yield from function(*args, **kwargs))
+
+    else:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with make():
+                return function(*args, **kwargs)
+
+    wrapped: Any = functools.wraps(function)(call)
+    result: F = wrapped
+    return result
+
+
 class Phase:
     """A phase of the job: `with tacho.phase("load"):`, `async with`, or before a function, of which each call is a phase.
 
@@ -144,29 +180,7 @@ class Phase:
         self.end()
 
     def __call__(self, function: F) -> F:
-        import functools
-        import inspect
-
-        def again() -> Phase:
-            return Phase(self.name, self._data, self._find)
-
-        call: Any
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def call(*args: Any, **kwargs: Any) -> Any:
-                with again():
-                    return await function(*args, **kwargs)
-
-        else:
-
-            @functools.wraps(function)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                with again():
-                    return function(*args, **kwargs)
-
-        result: F = call
-        return result
+        return around(function, lambda: Phase(self.name, self._data, self._find))
 
 
 def phase(name: str, /, **data: Any) -> Phase:

@@ -2,7 +2,7 @@
 
 `tacho attach --background` is started; it returns when the first sample is written, and the recorder goes on in a session of its own. It is
 no child of this process, so nothing here has to wait for it, and it ends by itself when this process has ended, in whatever way.
-Nothing is sampled in this process; no thread runs and no descriptor stays open but the one that names the recorder.
+Nothing is sampled in this process; no thread runs and no descriptor stays open.
 """
 
 from __future__ import annotations
@@ -89,11 +89,6 @@ class _Recorder:
         self.socket = variables.get("TACHO_SOCKET") or None
         self.pid = int(variables["TACHO_RECORDER"])
         self.born = self._birth()
-        self.pidfd = -1
-        try:
-            self.pidfd = os.pidfd_open(self.pid)  # Python 3.9, Linux 5.3
-        except (AttributeError, OSError):
-            pass
 
     def _birth(self) -> Optional[bytes]:
         """When the process with its number began; None: there is none, or it is a zombie."""
@@ -113,30 +108,34 @@ class _Recorder:
         import signal
         from time import monotonic, sleep
 
-        if self.runs():
-            try:
-                os.kill(self.pid, signal.SIGTERM)
-            except OSError:
-                pass
+        fd = -1
+        try:
+            fd = os.pidfd_open(self.pid)  # Linux 5.3; opened now, since a program may close all that it has open
+        except (AttributeError, OSError):
+            pass
         until = monotonic() + _END_S
-        while self.runs() and monotonic() < until:
-            if self.pidfd >= 0:
-                select.select([self.pidfd], [], [], max(until - monotonic(), 0))
-            else:
-                sleep(0.01)
+        try:
+            if self.runs():  # it is the process that fd means, and not a later one of its number
+                os.kill(self.pid, signal.SIGTERM)
+            while self.runs() and monotonic() < until:
+                if fd >= 0:
+                    poll = select.poll()
+                    poll.register(fd, select.POLLIN)
+                    poll.poll(1000)
+                else:
+                    sleep(0.01)
+        except ProcessLookupError:
+            pass
+        finally:
+            if fd >= 0:
+                os.close(fd)
         ended = not self.runs()
-        self.forget()
         if ended:
             try:
                 os.waitpid(self.pid, os.WNOHANG)  # where this process is the one that gets orphans, as in a container
             except OSError:
                 pass
         return ended
-
-    def forget(self) -> None:
-        if self.pidfd >= 0:
-            os.close(self.pidfd)
-            self.pidfd = -1
 
 
 def _begin(words: List[str]) -> "tuple[_Recorder, str]":
@@ -329,7 +328,6 @@ class Recording:
             self._complain()
             return self
         if self._owner != os.getpid():
-            recorder.forget()
             return self
         early = not recorder.runs()
         if self in _running:
@@ -344,12 +342,19 @@ class Recording:
         if not recorder.end():
             self.why = f"the recorder (process {recorder.pid}) does not end"
             self._complain()
-        elif early:
-            self.why = "the recorder ended before it was asked to: what it recorded until then can be read"
-            self._complain()
         self._ended = True
         self._socket = None
+        if early and not self._is_complete():  # it may have been given a duration
+            self.why = "the recorder ended before it was asked to: what it recorded until then can be read"
+            self._complain()
         return self
+
+    def _is_complete(self) -> bool:
+        try:
+            with self.open() as run:
+                return bool(run.summary.get("complete"))
+        except OSError:
+            return False
 
     @property
     def active(self) -> bool:
@@ -381,26 +386,7 @@ class Recording:
     def __call__(self, function: F) -> F:
         """As a decorator: each call of the function is a recording. A literal path is one file, which a second call cannot make again
         unless `force` is given."""
-        import functools
-        import inspect
-
-        call: Any
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def call(*args: Any, **kwargs: Any) -> Any:
-                async with self:
-                    return await function(*args, **kwargs)
-
-        else:
-
-            @functools.wraps(function)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                with self:
-                    return function(*args, **kwargs)
-
-        result: F = call
-        return result
+        return _marks.around(function, lambda: self)
 
     # ---- what the program tells ----
 
@@ -516,7 +502,6 @@ def _in_child() -> None:
     """After fork(): the recorder is the parent's. What the child tells still reaches it."""
     for recording in _running:
         if recording._recorder is not None:
-            recording._recorder.forget()
             recording._recorder = None
             recording._joined = recording._socket is not None
     _running.clear()

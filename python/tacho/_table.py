@@ -185,69 +185,117 @@ class Batches(Iterator[Batch]):
 
 # ---- pandas ----
 
+_DTYPES = {"time": "i8", "integer": "i8", "real": "f8", "text": "i4", "flag": "?"}
+
+
+class _Growing:
+    """An array that grows. Memory is reserved in large steps and touched where values are written, and nowhere else."""
+
+    def __init__(self, np: Any, dtype: str, nothing: Any) -> None:
+        self._np = np
+        self._dtype = dtype
+        self._nothing = nothing  # stands where there is no value
+        self._data: Any = None
+
+    def room(self, first: int, last: int) -> Any:
+        """For these rows; those before the first one that are new get `nothing`."""
+        had = 0 if self._data is None else len(self._data)
+        if last > had:
+            try:
+                grown = self._np.empty(max(4 * had, last + (1 << 16)), dtype=self._dtype)
+            except MemoryError:  # a limit of address space
+                grown = self._np.empty(last + last // 8, dtype=self._dtype)
+            if self._data is None:
+                grown[:first] = self._nothing
+            else:
+                grown[:first] = self._data[:first]
+            self._data = grown
+        return self._data[first:last]
+
+    def fill(self, first: int, last: int) -> None:
+        """Rows without values. As long as there are no others, nothing is kept of them."""
+        if self._data is not None:
+            self.room(first, last)[:] = self._nothing
+
+    def array(self, rows: int) -> Any:
+        if self._data is None:
+            return self._np.full(rows, self._nothing, dtype=self._dtype) if self._nothing else self._np.zeros(rows, dtype=self._dtype)
+        self._data.resize(rows, refcheck=False)
+        return self._data
+
 
 class _PandasColumns:
-    """Columns that grow by batches: numpy copies what is in them, and a column is put together once, at the end."""
+    """Columns that grow by batches, which can be released at once."""
 
     def __init__(self, columns: Sequence[Tuple[str, str]]) -> None:
         import numpy
 
-        self._np: Any = numpy
+        np: Any = numpy
+        self._np = np
         self._columns = list(columns)
-        self._data: List[List[Any]] = [[] for _ in columns]
-        self._known: List[List[Any]] = [[] for _ in columns]
+        nothing = {"real": np.nan, "text": -1}
+        self._data = [_Growing(np, _DTYPES[type], nothing.get(type, 0)) for _, type in columns]
+        self._masks = [_Growing(np, "?", False) for _ in columns]
         self._numbers: List[Dict[str, int]] = [{} for _ in columns]
+        self._rows = 0
 
-    def _array(self, address: int, dtype: str, n: int) -> Any:
+    def _at(self, address: int, dtype: str, n: int) -> Any:
         size = self._np.dtype(dtype).itemsize * n
         return self._np.frombuffer((ctypes.c_char * size).from_address(address), dtype=dtype, count=n)
 
     def _bits(self, address: int, n: int) -> Any:
-        return self._np.unpackbits(self._array(address, "u1", (n + 7) // 8), count=n, bitorder="little").astype(bool)
+        return self._np.unpackbits(self._at(address, "u1", (n + 7) // 8), count=n, bitorder="little").view(bool)
 
-    def _codes(self, i: int, array: CArray, n: int) -> Any:
-        """Numbers of texts in the whole column: each batch has a dictionary of its own."""
-        numbers = self._numbers[i]
+    def _values(self, i: int, type: str, array: CArray, n: int) -> Any:
+        if type == "flag":
+            return self._bits(array.buffers[1], n)
+        values = self._at(array.buffers[1], _DTYPES[type], n)
+        if type != "text":
+            return values
+        numbers = self._numbers[i]  # of texts in the whole column: each batch has a dictionary of its own
         own = [numbers.setdefault(text, len(numbers)) for text in _texts(array.dictionary.contents)]
-        codes = self._array(array.buffers[1], "i4", n)
-        return self._np.asarray(own or [0], dtype="i4")[codes]
+        return self._np.asarray(own or [0], dtype="i4")[values]
 
     def add(self, batch: CArray) -> None:
-        n = int(batch.length)
+        np, first = self._np, self._rows
+        last = first + int(batch.length)
+        n = last - first
         for i, (_, type) in enumerate(self._columns if n else []):
             array = batch.children[i].contents
-            known = self._bits(array.buffers[0], n) if array.buffers[0] else None
-            if type == "flag":
-                data = self._bits(array.buffers[1], n)
-            elif type == "text":
-                data = self._codes(i, array, n)
-                if known is not None:
-                    data[~known] = -1
+            known = array.buffers[0]
+            missing = int(array.null_count) if known else 0
+            unknown = ~self._bits(known, n) if missing not in (0, n) else None
+            if missing == n:
+                self._data[i].fill(first, last)
             else:
-                data = self._array(array.buffers[1], "f8" if type == "real" else "i8", n).copy()
-                if type == "real" and known is not None:
-                    data[~known] = self._np.nan
-            self._data[i].append(data)
-            self._known[i].append(self._np.ones(n, dtype=bool) if known is None else known)
+                part = self._data[i].room(first, last)
+                part[:] = self._values(i, type, array, n)
+                if unknown is not None and type in ("real", "text"):
+                    np.copyto(part, self._data[i]._nothing, where=unknown)
+            if type in ("real", "text"):
+                continue
+            if missing:
+                self._masks[i].room(first, last)[:] = True if unknown is None else unknown
+            else:
+                self._masks[i].fill(first, last)
+        self._rows = last
 
     def _column(self, i: int, type: str) -> Any:
         import pandas
 
         np = self._np
-        kind = {"text": "i4", "flag": "?", "real": "f8"}.get(type, "i8")
-        data = np.concatenate(self._data[i]) if self._data[i] else np.empty(0, dtype=kind)
-        missing = ~np.concatenate(self._known[i]) if self._known[i] else np.empty(0, dtype=bool)
-        self._data[i], self._known[i] = [], []  # no more than one column twice
+        data = self._data[i].array(self._rows)
+        if type == "real":
+            return data
         if type == "text":
             return pandas.Categorical.from_codes(data, categories=pandas.Index(list(self._numbers[i]), dtype="str"))
+        mask = self._masks[i].array(self._rows)
         if type == "flag":
-            return pandas.arrays.BooleanArray(data, missing)
+            return pandas.arrays.BooleanArray(data, mask)
         if type == "integer":
-            return pandas.arrays.IntegerArray(data, missing)
-        if type == "time":
-            data[missing] = np.iinfo("i8").min
-            return pandas.DatetimeIndex(data.view("M8[ns]")).tz_localize("UTC")
-        return data
+            return pandas.arrays.IntegerArray(data, mask)
+        data[mask] = np.iinfo("i8").min
+        return pandas.DatetimeIndex(data.view("M8[ns]"), tz="UTC")
 
     def frame(self) -> "pandas.DataFrame":
         import pandas

@@ -64,10 +64,16 @@ def test_a_decorator_start_stop_and_async(tacho):  # noqa: F811
     async def later():
         return 6
 
-    assert step() == 5 and asyncio.run(later()) == 6 and tacho.mark("x")
+    @run.phase("items")
+    def items():
+        tacho.mark("within")
+        yield 7
+
+    assert step() == 5 and asyncio.run(later()) == 6 and list(items()) == [7] and tacho.mark("x")
     assert tacho.stop() is run
     assert names(told("started.tacho")) == [
-        ("phase.begin", "step"), ("phase.end", "step"), ("phase.begin", "later"), ("phase.end", "later"), ("mark", "x"),
+        ("phase.begin", "step"), ("phase.end", "step"), ("phase.begin", "later"), ("phase.end", "later"),
+        ("phase.begin", "items"), ("mark", "within"), ("phase.end", "items"), ("mark", "x"),
     ]
 
     async def main():
@@ -330,6 +336,16 @@ def test_texts_and_numbers_of_all_kinds(tacho):  # noqa: F811
     events = told("a.tacho")
     assert [e.get("data") for e in events] == ["a_key=1", f"big={2**70}", "tensor=2.5", "flag=true", "text=y\nz", "nothing=None"]
     assert events[0]["name"] == "line\nbreak \\ ? é" and events[4]["name"].rstrip("…") in "x" * 4096 and len(events[4]["name"]) > 3500
+
+
+def test_a_duration(tacho):  # noqa: F811
+    """The recorder ends before it is asked to, as it was told: that is no trouble."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with tacho.record("a.tacho", options=["--duration", "50ms"]) as run:
+            recorder = run._recorder.pid
+            until(lambda: state(recorder) in (None, "Z"), "the duration is over")
+        assert run.why is None and run.summary.ended == "duration"
 
 
 def test_a_path_is_a_path(tacho, tmp_path):  # noqa: F811
