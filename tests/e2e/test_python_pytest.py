@@ -76,21 +76,21 @@ def test_a_folder_behind_the_option_is_no_file(suite, tmp_path):
     assert "2 passed" in done.stdout and len(list(tmp_path.glob("pytest-*.tacho"))) == 1
 
 
-@pytest.mark.parametrize(
-    "condition, failures",
-    [
-        ("memory.peak>100MiB", ["the run", "tests/test_it.py::test_allocates"]),
-        ("run:memory.peak_bytes > 100MiB", ["the run"]),
-        ("test:wall>=250ms", ["tests/test_it.py::test_allocates"]),
-        ("memory.peak>100GiB", []),
-        ("test:processes.peak>1", []),
-    ],
-)
-def test_conditions(suite, condition, failures):
-    done = suite("-k", "not fails", "--tacho-fail-if", condition, "--tacho-fail-if=wall>1000h")
-    failed = [line for line in section(done.stdout) if line.startswith("FAILED")]
-    assert [line.rpartition(" in ")[2] for line in failed] == failures and all(line.startswith(f"FAILED {condition}: ") for line in failed)
-    assert done.returncode == (1 if failures else 0)
+TRUE = {
+    "memory.peak>100MiB": ["the run", "tests/test_it.py::test_allocates"],
+    "run:memory.peak_bytes > 100MiB": ["the run"],
+    "test:wall>=250ms": ["tests/test_it.py::test_allocates"],
+}
+FALSE = {"memory.peak>100GiB": [], "test:processes.peak>1": [], "wall>1000h": []}
+
+
+@pytest.mark.parametrize("conditions", [{**TRUE, **FALSE}, FALSE], ids=["true", "false"])
+def test_conditions(suite, conditions):
+    done = suite("-k", "not fails", *(f"--tacho-fail-if={condition}" for condition in conditions))
+    failed = [line.removeprefix("FAILED ") for line in section(done.stdout) if line.startswith("FAILED")]
+    for condition, where in conditions.items():
+        assert [line.rpartition(" in ")[2] for line in failed if line.startswith(f"{condition}: ")] == where
+    assert len(failed) == sum(map(len, conditions.values())) and done.returncode == (1 if failed else 0)
 
 
 def test_wrong_conditions(suite):

@@ -15,7 +15,7 @@ from exported import export, reader, recordings  # noqa: F401 (a fixture)
 from python_package import environment, in_venv, script, tacho  # noqa: F401 (a fixture)
 from recorder import lasting, run, show, until
 
-READ = ("run", "hostile", "nodes", "no_tick", "gpus", "damaged")
+READ = ("run", "hostile", "nodes", "no_tick")
 
 
 # ---- the same numbers ----
