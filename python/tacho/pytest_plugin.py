@@ -72,11 +72,12 @@ class _Monitor:
         self.remarks: List[str] = []
         self.ended = False
         if not self.is_worker:
-            self.recording = Recording(
-                config.getoption("--tacho") or None, interval=config.getoption("--tacho-interval"), name="pytest"
-            )
-            self.recording._warned = True  # it is said in the summary, and warnings may be errors here
-            self.recording.start()
+            try:
+                self.recording = Recording(config.getoption("--tacho") or None, interval=config.getoption("--tacho-interval"), name="pytest")
+                self.recording._warned = True  # it is said in the summary, and warnings may be errors here
+                self.recording.start()
+            except Exception as error:  # the working directory is gone, for instance
+                self.remarks.append(f"the tests are not recorded: {error}")
 
     # ---- each test ----
 
