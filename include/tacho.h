@@ -120,6 +120,14 @@ TACHO_API size_t tacho_nr_frames(const tacho_run *run);
 TACHO_API const struct tacho_frame *tacho_frame(const tacho_run *run, size_t frame);
 TACHO_API const struct tacho_field *tacho_field(const tacho_run *run, size_t frame, size_t field);
 
+/* What the run used and held, as `tacho show --json` says it (docs/summary.md); and what is to be found in
+ * it: an object of "findings", "advice" and "unmeasured" (docs/page-data.md). JSON in UTF-8 with a NUL behind
+ * it, which is the caller's: tacho_free(). Each call reads the recordings, so one that is still being written
+ * is told up to now. */
+TACHO_API int tacho_summary(const tacho_run *run, char **ret);
+TACHO_API int tacho_findings(const tacho_run *run, char **ret);
+TACHO_API void tacho_free(char *text);
+
 struct tacho_options {
 	size_t size;	 /* sizeof(struct tacho_options): how much of it the caller knows */
 	double from, to; /* s after the start of the run; 0: its start, its end */

@@ -6,6 +6,7 @@
 #define ANALYSIS_FINDING_H
 
 #include "analysis/analysis.h"
+#include "base/json.h"
 
 enum finding_weight {
 	FINDING_FINE,	 /* all is well, and worth saying */
@@ -61,6 +62,8 @@ extern const size_t nr_finding_queries;
 /* Everything of the story but its findings is there. */
 int findings_make(const struct analysis *s, struct findings **ret);
 struct findings *findings_free(struct findings *f);
+/* Members "findings", "advice" and "unmeasured" of the open object. */
+void findings_json(struct json *j, const struct findings *f);
 const char *findings_none(const struct analysis *s);	     /* what is said when there is none */
 const char *finding_weight_name(enum finding_weight weight); /* "fine", "note", "warning", "serious" */
 #endif

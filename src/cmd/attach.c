@@ -1,7 +1,8 @@
 /* tacho attach: records processes that run already, or will, chosen by targets. */
-#include "cmd/warn_recorded.h"
+#include "cmd/background.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
+#include "cmd/warn_recorded.h"
 
 #include "base/str.h"
 
@@ -19,6 +20,7 @@ extern const struct cmd cmd_attach;
 struct attach_args {
 	struct record_options record;
 	const char *wait; /* as given; NULL: as the target needs */
+	bool background, until_exit;
 };
 
 static const struct opt attach_opts[] = {
@@ -26,6 +28,16 @@ static const struct opt attach_opts[] = {
 		.help = "how long to wait for a target that does not exist yet",
 		.detail = "Default: match: waits without limit, a job for 20 s, the "
 			  "others not at all. 0 means not at all."},
+	{0, "until-exit", NULL, OPT_FLAG, offsetof(struct attach_args, until_exit), .not_from_env = true,
+		.help = "stop when the processes named by PID have ended",
+		.detail = "Without it the recording goes on until the last of their descendants has ended."},
+	{0, "background", NULL, OPT_FLAG, offsetof(struct attach_args, background), .not_from_env = true,
+		.help = "return when recording has begun, which goes on",
+		.detail = "The recorder goes on in a session of its own, without summary and messages, until "
+			  "it ends as above. Three lines on standard output say which it is: "
+			  "TACHO_RECORDING=FILE; TACHO_SOCKET=PATH, where it hears phases and marks of the "
+			  "processes once they have that in their environment (docs/marks.md); and "
+			  "TACHO_RECORDER=PID, which SIGTERM ends. The exit status is 0 when it records."},
 };
 
 static int64_t wait_ns(const struct attach_args *a, int64_t preset)
@@ -134,11 +146,14 @@ static int attach(const void *args, int argc, char **argv)
 {
 	const struct attach_args *a = args;
 	static struct recording r; /* reachable to the end, and released by the kernel, as in run.c */
+	pid_t caller = 0;
 
 	if (!argc)
 		usage(&cmd_attach,
 			"no target given: name a process id, match:REGEX, user:NAME, "
 			"cgroup:PATH, container:ID, job[:ID] or system");
+	if (a->background)
+		caller = background_enter();
 	record_prepare(&r, &cmd_attach, &a->record, true, argc, argv);
 	wait_ns(a, 0);
 	add_scopes(&r, argc, argv);
@@ -155,10 +170,18 @@ static int attach(const void *args, int argc, char **argv)
 	}
 	record_open(&r);
 	command_privileges(&r.command);
+	if (a->background) {
+		engine_leave_out(r.engine, caller);
+		r.began = background_announce;
+	}
+	r.until_exit = a->until_exit;
 	find_members(&r, a);
 	record_start(&r);
+	if (a->background)
+		record_listen(&r);
 	record_loop(&r);
-	record_report(&r);
+	if (!a->background)
+		record_report(&r);
 	return EXIT_OK;
 }
 

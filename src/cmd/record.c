@@ -397,6 +397,16 @@ static bool job_only_waits(struct recording *r)
 	return r->waits > 1;
 }
 
+/* Of the processes that were named none is left. */
+static bool roots_ended(const struct recording *r)
+{
+	for (unsigned i = 0; i < r->scopes.nr && r->unwatched; i++)
+		if (r->scopes.scope[i].kind == SCOPE_PID &&
+			(kill(r->scopes.scope[i].pid, 0) == 0 || errno != ESRCH))
+			return false;
+	return !r->nr_pidfds;
+}
+
 static const char *ended(struct recording *r)
 {
 	int status;
@@ -409,6 +419,8 @@ static const char *ended(struct recording *r)
 		return "until-file";
 	if (r->node) /* there may be nothing to record yet, or between two steps */
 		return job_node_ended(r, engine_is_running(r->engine) && job_only_waits(r));
+	if (r->until_exit && roots_ended(r))
+		return "attach-end";
 	if (r->attach && !scopes_end(&r->scopes))
 		return NULL;
 	if (r->attach)
@@ -423,12 +435,11 @@ int record_attach(struct recording *r, pid_t pid, int group)
 {
 	int fd, e = engine_add_root(r->engine, pid, false, UINT64_C(1) << group);
 
-	if (e < 0 || r->nr_pidfds == ARRAY_SIZE(r->pidfd))
-		return e;
-	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	fd = e < 0 || r->nr_pidfds == ARRAY_SIZE(r->pidfd) ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+	r->unwatched |= fd < 0;
 	if (fd >= 0)
 		r->pidfd[r->nr_pidfds++] = fd;
-	return 0;
+	return e;
 }
 
 /* An attached root has ended: what can still be read of it is read now. */
@@ -568,6 +579,8 @@ static void record_until_the_end(struct recording *r)
 	engine_tick(r->engine);
 	record_describe(r);
 	job_node_began(r);
+	if (r->began)
+		r->began(r);
 	if (!engine_is_whole(r->engine))
 		store_prepare(r->sink.store, engine_schema(r->engine));
 	while (!how) {

@@ -47,10 +47,13 @@ struct recording {
 	size_t nr_events;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
-	bool strict;	    /* run: --strict, no job without a recording */
-	bool recorded;	    /* there is something to report */
-	bool over;	    /* nothing is recorded any more */
-	bool stopped_alone; /* the command, while we go on */
+	bool unwatched;			    /* not all of them have one: an old kernel */
+	bool until_exit;		    /* attach: end with the processes that were named */
+	void (*began)(struct recording *r); /* is told when the first sample is written; may be NULL */
+	bool strict;			    /* run: --strict, no job without a recording */
+	bool recorded;			    /* there is something to report */
+	bool over;			    /* nothing is recorded any more */
+	bool stopped_alone;		    /* the command, while we go on */
 	bool told_to_end;
 	bool pushes; /* --push: the pushers were started */
 	pid_t pusher[OPT_LIST_MAX];

@@ -426,6 +426,30 @@ static void test_what_cannot_be_followed(void **state)
 	growing_end(&g);
 }
 
+/* Both are whole objects of JSON, and each call reads anew. */
+static void test_texts(void **state)
+{
+	tacho_run *run = open_run();
+	char *text = NULL, *again = NULL;
+
+	(void)state;
+	assert_int_equal(tacho_summary(run, &text), 0);
+	assert_int_equal(tacho_summary(run, &again), 0);
+	assert_non_null(strstr(text, "\"wall_s\": "));
+	assert_string_equal(text, again);
+	tacho_free(text);
+	tacho_free(again);
+	assert_int_equal(tacho_findings(run, &text), 0);
+	assert_int_equal(strncmp(text, "{\"findings\":[", strlen("{\"findings\":[")), 0);
+	assert_non_null(strstr(text, "\"unmeasured\":["));
+	tacho_free(text);
+	tacho_free(NULL);
+	assert_true(tacho_summary(NULL, &text) < 0);
+	assert_true(tacho_findings(run, NULL) < 0);
+	assert_non_null(strstr(tacho_error(), "a place for the text"));
+	tacho_close(run);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_columns_may_be_moved_out),
 		cmocka_unit_test(test_buffers_are_aligned),
 		cmocka_unit_test(test_every_table_may_be_left),
+		cmocka_unit_test(test_texts),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_old_callers),
 		cmocka_unit_test(test_threads),
