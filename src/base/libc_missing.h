@@ -1,5 +1,6 @@
-/* What a C library older than ours does not have. The build asks for each function by name (meson.build) and includes this file
- * everywhere (-include) when one is missing: released binaries run from glibc 2.17 on. Elsewhere nothing of it is compiled. */
+/* What a C library older than ours does not have. The build asks for each function by name (meson.build) and
+ * includes this file everywhere (-include) when one is missing: released binaries run from glibc 2.17 on.
+ * Elsewhere nothing of it is compiled. */
 #ifndef BASE_LIBC_MISSING_H
 #define BASE_LIBC_MISSING_H
 

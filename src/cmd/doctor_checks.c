@@ -202,7 +202,8 @@ static void check_libraries(struct doctor *d)
 	struct permit *p = add(d, "libraries", "loading");
 
 	say(p, ABSENT,
-		"this is the static build of tacho: it cannot load the libraries of NVIDIA and AMD, libpfm4 and NVTX",
+		"this is the static build of tacho: it cannot load the libraries of NVIDIA and AMD, libpfm4 "
+		"and NVTX",
 		"use the tar file without -static in its name, where the system has glibc");
 #endif
 }
