@@ -1,4 +1,5 @@
-/* The least that a program costs which sends one datagram: what `tacho mark` is compared with (bench/marks.py). */
+/* The least that a program costs which sends one datagram: what `tacho mark` is compared with
+ * (bench/marks.py). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
