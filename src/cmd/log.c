@@ -186,16 +186,18 @@ static int take_arrival(void *arg, const struct arrival *a)
 static int read_round(struct log_follow *all)
 {
 	int round = 0;
+	size_t own = 0;
 
 	for (size_t i = 0; i < all->nr; i++) {
 		struct followed *f = all->one[i];
 		int r = f->ended ? 0 : runlog_read(f->reading);
 
-		if (f->foreign && !f->ended) {
+		if (f->foreign) {
 			f->reading = runlog_close(f->reading);
 			f->ended = true;
 			continue;
 		}
+		own++;
 		if (r == -ESTALE)
 			error("%s was replaced or cut while it was followed", f->path);
 		else if (r < 0 && !all->out.status) /* else that was said */
@@ -208,7 +210,7 @@ static int read_round(struct log_follow *all)
 		f->ended |= r == 0;
 		round = f->ended ? round : WALK_WAIT;
 	}
-	return all->nr ? round : WALK_WAIT;
+	return own ? round : WALK_WAIT;
 }
 
 /* False: what we print cannot be written any more (a closed pipe). */

@@ -29,7 +29,7 @@ struct follow_node {
 struct follow {
 	struct follow_query query;
 	struct follow_node *node;
-	size_t nr, at;
+	size_t nr, nr_foreign, at; /* foreign: of another job than the one that was asked for */
 	struct arrivals *arrivals;
 	const char *unfinished;
 };
@@ -116,6 +116,7 @@ static int young_next(struct follow *f, struct follow_node *n, struct buf *reter
 			if (record.type == STORE_META)
 				take_meta(n, record.pairs);
 			if (record.type == STORE_TICK && is_foreign(f, n)) {
+				f->nr_foreign++;
 				node_end(f, n, true);
 				return 0;
 			}
@@ -192,7 +193,7 @@ static int node_next(struct follow *f, struct follow_node *n, struct follow_line
 
 int follow_next(struct follow *f, struct follow_line *ret, struct buf *reterr)
 {
-	bool waits = !f->nr;
+	bool waits = false;
 	size_t nr;
 	int r;
 
@@ -211,7 +212,7 @@ int follow_next(struct follow *f, struct follow_line *ret, struct buf *reterr)
 	}
 	nr = f->nr;
 	r = arrivals_look(f->arrivals, reterr);
-	return r < 0 ? r : waits || f->nr > nr ? FOLLOW_WAIT : 0;
+	return r < 0 ? r : waits || f->nr > nr || f->nr == f->nr_foreign ? FOLLOW_WAIT : 0;
 }
 
 int follow_open(const char *const *path, size_t nr, const struct follow_query *q, struct follow **ret,

@@ -251,3 +251,13 @@ def test_what_is_there_already_is_not_opened_again(tmp_path, command):
         until(lambda: traced(log).count("poll") >= polls + 5, "some rounds")
     assert tacho.wait() == 0
     assert not set(opened(log, before)) - {"job.tacho", "e.tacho"} and opened(log, before)["e.tacho"] <= 8
+
+
+@pytest.mark.parametrize("command", ["log", "show"])
+def test_a_job_of_which_nothing_is_there_yet_is_waited_for(tmp_path, command):
+    """Recordings of another job in the directory are not it."""
+    assert record(["true"], "-q", output=tmp_path / "11.tacho", env={**os.environ, "SLURM_JOB_ID": "11"}).returncode == 0
+    tacho = start(command, "--follow", "--json", "--job", "12", tmp_path, stdout=subprocess.PIPE)
+    assert record(["sleep", "0.2"], "-q", *QUICK, output=tmp_path / "12.tacho", env={**os.environ, "SLURM_JOB_ID": "12"}).returncode == 0
+    told = tacho.communicate()[0].decode().splitlines()
+    assert tacho.returncode == 0 and told and not any('"true"' in line for line in told)
