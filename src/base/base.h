@@ -41,6 +41,18 @@ static inline int64_t add_clamped(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
 }
 
+/* Sums of what a recording says wrap around: those of a forged file may overflow, and must not be undefined.
+ */
+static inline int64_t wrap_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t wrap_sub(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
 /* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. Values out of
  * range become the nearest end of it (numbers of a recording may be anything), NAN becomes 0. */
 static inline int64_t round_i64(double v)

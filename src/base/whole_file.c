@@ -53,7 +53,7 @@ static int write_whole(int fd, const struct buf *b)
 	return 0;
 }
 
-int file_replace(const char *path, const struct buf *head, const struct buf *rest)
+static int replace(const char *path, const struct buf *head, const struct buf *rest, bool is_public)
 {
 	_cleanup_(freep) char *temporary = NULL;
 	int fd, r;
@@ -70,7 +70,7 @@ int file_replace(const char *path, const struct buf *head, const struct buf *res
 	r = write_whole(fd, head);
 	if (r >= 0 && rest)
 		r = write_whole(fd, rest);
-	if (r >= 0 && fsync(fd) < 0)
+	if (r >= 0 && (is_public ? fchmod(fd, 0644) : fsync(fd)) < 0)
 		r = -errno;
 	if (close(fd) < 0 && r >= 0)
 		r = -errno;
@@ -79,6 +79,16 @@ int file_replace(const char *path, const struct buf *head, const struct buf *res
 	if (r < 0)
 		unlink(temporary);
 	return r;
+}
+
+int file_replace(const char *path, const struct buf *head, const struct buf *rest)
+{
+	return replace(path, head, rest, false);
+}
+
+int file_publish(const char *path, const struct buf *text)
+{
+	return replace(path, text, NULL, true);
 }
 
 void file_read_why(struct buf *why, int error)

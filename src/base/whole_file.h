@@ -13,4 +13,6 @@ void file_read_why(struct buf *why, int error);
 /* Puts a file with these texts there, one behind the other, in place of what is there; `rest` may be NULL. It
  * is the user's own (0600), and readers see the old one or the new one. A negative errno. */
 int file_replace(const char *path, const struct buf *head, const struct buf *rest);
+/* The same for all to read (0644), and often: it need not outlive the machine. */
+int file_publish(const char *path, const struct buf *text);
 #endif

@@ -7,6 +7,7 @@
 #include "cmd/start.h"
 #include "cmd/style.h"
 #include "query/align.h"
+#include "query/arrivals.h"
 #include "query/walk.h"
 #include "text/runlog.h"
 
@@ -17,7 +18,6 @@
 extern const struct cmd cmd_log;
 
 #define FOLLOW_MS 250
-#define LOOK_ROUNDS 4		   /* between two looks for new recordings */
 #define OUT_MOST ((size_t)1 << 26) /* of one line */
 #define OUT_FULL ((size_t)1 << 16)
 
@@ -105,6 +105,8 @@ struct followed {
 	struct log_follow *all;
 	char *path;
 	struct runlog_reading *reading;
+	bool flat;    /* it may be of another job than the one that was asked for */
+	bool foreign; /* it is */
 	bool ended;
 };
 
@@ -113,8 +115,17 @@ struct log_follow {
 	int64_t start_wall_ns; /* of the first that was seen; 0: none yet */
 	struct followed **one; /* each stays where it is: readings point to it */
 	size_t nr;
+	struct arrivals *arrivals;
+	bool told; /* what went wrong */
 	struct log_out out;
 };
+
+static bool is_foreign(const struct followed *f, const struct runlog *log)
+{
+	const char *job = meta_text(runlog_about(log), "scheduler.job_id");
+
+	return reading_job() && f->flat && (!job || strcmp(job, reading_job()) != 0);
+}
 
 static int take_line(void *arg, const struct runlog *log, const struct runlog_entry *e)
 {
@@ -122,6 +133,9 @@ static int take_line(void *arg, const struct runlog *log, const struct runlog_en
 	struct log_follow *all = f->all;
 	int64_t start = runlog_wall(log, 0);
 
+	f->foreign = is_foreign(f, log);
+	if (f->foreign)
+		return 0;
 	if (!all->start_wall_ns)
 		all->start_wall_ns = start;
 	all->page.offset_s = (double)(start - all->start_wall_ns) / 1e9;
@@ -133,70 +147,62 @@ static int take_line(void *arg, const struct runlog *log, const struct runlog_en
 	return line_put(&all->out);
 }
 
-static bool is_followed(const struct log_follow *all, const char *path)
+static int follow_trouble(struct log_follow *all, const char *path, int r)
 {
-	for (size_t i = 0; i < all->nr; i++)
-		if (!strcmp(all->one[i]->path, path))
-			return true;
-	return false;
+	error("%s: %s%s", path, strerror(-r),
+		r == -EMFILE ? ": every recording that is followed stays open (ulimit -n)" : "");
+	all->told = true;
+	return r;
 }
 
-static int follow_one(struct log_follow *all, const char *path)
+static int follow_one(struct log_follow *all, const struct arrival *a)
 {
-	struct followed *f = calloc(1, sizeof(*f)), **more;
-	int r = f && (f->path = strdup(path)) ? runlog_open(path, take_line, f, &f->reading) : -ENOMEM;
+	struct followed *f = calloc(1, sizeof(*f)), **more = f ? ARRAY_ADD(all->one, all->nr) : NULL;
+	int r;
 
-	if (r >= 0)
-		r = runlog_follow(f->reading);
-	more = r >= 0 ? ARRAY_ADD(all->one, all->nr) : NULL;
 	if (!more) {
-		if (f)
-			runlog_close(f->reading);
-		free(f ? f->path : NULL);
 		free(f);
-		return r < 0 ? r : -ENOMEM;
+		free(a->path);
+		return -ENOMEM;
 	}
-	f->all = all;
+	*f = (struct followed){.all = all, .path = a->path, .flat = a->flat};
 	*more = f;
-	return 0;
+	r = runlog_open(f->path, take_line, f, &f->reading);
+	return r < 0 ? r : runlog_follow(f->reading);
 }
 
 /* In a directory recordings may come later, and so may the first of them. */
-static int look_for_more(struct log_follow *all, int argc, char **argv)
+static int take_arrival(void *arg, const struct arrival *a)
 {
-	struct run *run = NULL;
-	struct buf err;
+	struct log_follow *all = arg;
 	int r;
 
-	buf_init(&err, 1 << 16);
-	r = run_open_job((const char *const *)argv, (size_t)argc, reading_job(), &run, &err);
-	if (r < 0 && r != -ENOENT)
-		error("%s", err.len ? (char *)err.data : strerror(-r));
-	for (size_t i = 0; r >= 0 && i < run->nr; i++) {
-		r = is_followed(all, run->path[i]) ? 0 : follow_one(all, run->path[i]);
-		if (r < 0)
-			error("%s: %s%s", run->path[i], strerror(-r),
-				r == -EMFILE ? ": every recording that is followed stays open (ulimit -n)"
-					     : "");
-	}
-	run_close(run);
-	buf_release(&err);
-	return r == -ENOENT ? 0 : r;
+	store_close(a->reader); /* the log reads it in its own way */
+	r = follow_one(all, a);
+	return r < 0 ? follow_trouble(all, all->nr ? all->one[all->nr - 1]->path : "", r) : 0;
 }
 
 /* 0: all have ended; WALK_WAIT; a negative errno, told. */
 static int read_round(struct log_follow *all)
 {
 	int round = 0;
+	size_t own = 0;
 
 	for (size_t i = 0; i < all->nr; i++) {
 		struct followed *f = all->one[i];
 		int r = f->ended ? 0 : runlog_read(f->reading);
 
+		if (f->foreign) {
+			f->reading = runlog_close(f->reading);
+			f->ended = true;
+			continue;
+		}
+		own++;
 		if (r == -ESTALE)
 			error("%s was replaced or cut while it was followed", f->path);
 		else if (r < 0 && !all->out.status) /* else that was said */
 			error("%s: %s", f->path, strerror(-r));
+		all->told |= r < 0;
 		if (r < 0)
 			return r;
 		if (r == 0 && !f->ended && !runlog_complete(f->reading))
@@ -204,7 +210,7 @@ static int read_round(struct log_follow *all)
 		f->ended |= r == 0;
 		round = f->ended ? round : WALK_WAIT;
 	}
-	return all->nr ? round : WALK_WAIT;
+	return own ? round : WALK_WAIT;
 }
 
 /* False: what we print cannot be written any more (a closed pipe). */
@@ -223,18 +229,46 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A directory may be empty still, but not one of several jobs. */
+static int check_jobs(int argc, char **argv, struct buf *reterr)
+{
+	struct run *run = NULL;
+	int r = run_open_job((const char *const *)argv, (size_t)argc, reading_job(), &run, reterr);
+
+	run_close(run);
+	if (r != -ENOENT)
+		return r;
+	buf_reset(reterr);
+	return 0;
+}
+
+static int begin_following(struct log_follow *all, int argc, char **argv, struct buf *reterr)
+{
+	int r = check_jobs(argc, argv, reterr);
+
+	all->arrivals = arrivals_new(reading_job(), take_arrival, all);
+	for (int i = 0; all->arrivals && i < argc && r >= 0; i++)
+		r = arrivals_add(all->arrivals, argv[i], reterr);
+	return all->arrivals ? r : -ENOMEM;
+}
+
 static int follow_lines(struct log_follow *all, int argc, char **argv)
 {
-	int r = WALK_WAIT;
+	struct buf err;
+	int r;
 
-	for (unsigned round = 0; r == WALK_WAIT && !all->out.status; round++) {
-		if (round && !wait_for_news())
-			break;
-		r = round % LOOK_ROUNDS ? 0 : look_for_more(all, argc, argv);
-		if (r >= 0)
-			r = read_round(all);
+	buf_init(&err, 1 << 16);
+	r = begin_following(all, argc, argv, &err);
+	while (r >= 0 && !all->out.status) {
+		r = read_round(all);
 		flush_lines(&all->out);
+		if (r != WALK_WAIT || !wait_for_news())
+			break;
+		r = arrivals_look(all->arrivals, &err);
 	}
+	if (r < 0 && !all->told)
+		error("%s", err.len ? (char *)err.data : strerror(-r));
+	buf_release(&err);
 	return all->out.status ? all->out.status : r < 0 ? EXIT_TROUBLE : EXIT_OK;
 }
 
@@ -256,6 +290,7 @@ static int follow_log(const struct log_args *a, int argc, char **argv)
 		free(all.one[i]);
 	}
 	free(all.one);
+	arrivals_free(all.arrivals);
 	buf_release(&all.out.text);
 	run_close(run);
 	return status;

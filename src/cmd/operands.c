@@ -138,14 +138,14 @@ void phase_times(const struct cmd *cmd, const struct summary *s, const char *nam
 		usage(cmd, "--phase: '%s' began and ended at the same time", name);
 }
 
-static struct summary *phase_range(
-	const struct cmd *cmd, const struct run *run, const char *name, double *ret_from_s, double *ret_to_s)
+static struct summary *phase_range(const struct cmd *cmd, const struct run *run, const char *name,
+	double *ret_from_s, double *ret_to_s, struct process_table **ret_processes)
 {
 	struct summary *s = NULL;
 	struct buf err;
 
 	buf_init(&err, 1 << 16);
-	if (summary_read(run, &s, &err) < 0)
+	if (summary_read_with_processes(run, &s, ret_processes, &err) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)err.data);
 	phase_times(cmd, s, name, ret_from_s, ret_to_s);
 	buf_release(&err);
@@ -163,19 +163,20 @@ void range_of(const struct cmd *cmd, const struct run *run, const struct range_a
 {
 	struct summary *phases;
 
-	range_of_phase(cmd, run, args, ret_from_s, ret_to_s, &phases);
+	range_of_phase(cmd, run, args, ret_from_s, ret_to_s, &phases, NULL);
 	summary_free(phases);
 }
 
 void range_of_phase(const struct cmd *cmd, const struct run *run, const struct range_args *args,
-	double *ret_from_s, double *ret_to_s, struct summary **ret_phases)
+	double *ret_from_s, double *ret_to_s, struct summary **ret_phases,
+	struct process_table **ret_processes)
 {
 	const char *to_name = args->to_name ? args->to_name : "--to";
 
 	*ret_phases = NULL;
 	range_check(cmd, args);
 	if (args->phase) {
-		*ret_phases = phase_range(cmd, run, args->phase, ret_from_s, ret_to_s);
+		*ret_phases = phase_range(cmd, run, args->phase, ret_from_s, ret_to_s, ret_processes);
 		return;
 	}
 	*ret_from_s = time_of(cmd, run, "--from", args->from);

@@ -38,9 +38,12 @@ void range_check(const struct cmd *cmd, const struct range_args *args);
 struct summary;
 void phase_times(const struct cmd *cmd, const struct summary *s, const char *name, double *ret_from_s,
 	double *ret_to_s);
-/* The same; *ret_phases is the summary that has the phase, NULL where none was asked for. */
+/* The same; *ret_phases is the summary that has the phase, NULL where none was asked for. The table of
+ * processes comes from the same reading; ret_processes NULL: not wanted. */
+struct process_table;
 void range_of_phase(const struct cmd *cmd, const struct run *run, const struct range_args *args,
-	double *ret_from_s, double *ret_to_s, struct summary **ret_phases);
+	double *ret_from_s, double *ret_to_s, struct summary **ret_phases,
+	struct process_table **ret_processes);
 /* The phase of that name, or one repetition of it: without one the program ends. `all` is NULL where the job
  * told of none. */
 struct phases;

@@ -260,7 +260,7 @@ static int show_series(const struct run *run, const struct show_args *args)
 	struct buf err;
 	int r;
 
-	range_of_phase(&cmd_show, run, &args->range, &query.from_s, &query.to_s, &phases);
+	range_of_phase(&cmd_show, run, &args->range, &query.from_s, &query.to_s, &phases, NULL);
 	if (phases) {
 		page.phases = phases->phases;
 		page.phase = phases_find(phases->phases, args->range.phase);

@@ -33,7 +33,7 @@ struct export
 	size_t nr_formats;
 	enum export_layout layout;
 	struct range_args range;
-	struct summary *phases; /* of the run, where one of them was asked for; NULL: none */
+	struct tables_told told; /* of the run, where one of its phases was asked for; NULL: none was */
 	const char *domain[EXPORT_NAMES_MOST], *metric[EXPORT_NAMES_MOST];
 	char *words[3 * OPT_LIST_MAX]; /* whose parts the names are */
 	size_t nr_words;

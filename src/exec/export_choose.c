@@ -177,16 +177,19 @@ void export_choose(struct export *x)
 
 void export_choose_range(struct export *x)
 {
-	range_of_phase(&cmd_export, x->run, &x->range, &x->options.from_s, &x->options.to_s, &x->phases);
-	if (x->phases) {
-		x->options.phases = x->phases->phases;
-		x->options.phase = phases_find(x->phases->phases, x->range.phase);
+	range_of_phase(&cmd_export, x->run, &x->range, &x->options.from_s, &x->options.to_s, &x->told.summary,
+		&x->told.processes);
+	if (x->told.summary) {
+		x->options.told = &x->told;
+		x->options.phases = x->told.summary->phases;
+		x->options.phase = phases_find(x->options.phases, x->range.phase);
 	}
 }
 
 void export_forget(struct export *x)
 {
-	summary_free(x->phases);
+	summary_free(x->told.summary);
+	process_table_free(x->told.processes);
 	for (size_t i = 0; i < x->nr_words; i++)
 		free(x->words[i]);
 	x->nr_words = 0;

@@ -6,13 +6,12 @@
  * removed: to node_exporter it would be a run in progress for ever. */
 #include "push/prometheus.h"
 
+#include "base/whole_file.h"
 #include "push/listen.h"
 #include "push/prometheus_page.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define GRACE_NS (75 * NSEC_PER_SEC) /* Prometheus asks once a minute unless it is told otherwise */
@@ -92,50 +91,6 @@ struct prometheus_last *prometheus_last_free(struct prometheus_last *l)
 	return NULL;
 }
 
-/* ---- the file ---- */
-
-static int write_all(int fd, const struct buf *text)
-{
-	size_t at = 0;
-
-	while (at < text->len) {
-		ssize_t n = write(fd, text->data + at, text->len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-/* Whole or not at all, and for all to read: node_exporter is another user. The temporary name does not end in
- * .prom. */
-static int write_file(const char *path, const struct buf *text)
-{
-	_cleanup_(freep) char *temporary = NULL;
-	int fd, r;
-
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
-		temporary = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, text);
-	if (r >= 0 && fchmod(fd, 0644) < 0)
-		r = -errno;
-	if (close(fd) < 0 && r >= 0)
-		r = -errno;
-	if (r >= 0 && rename(temporary, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(temporary);
-	return r;
-}
-
 /* ---- values ---- */
 
 static void failed(struct push_answer *ret, int error, const char *path)
@@ -161,7 +116,8 @@ static void publish(struct prometheus_last *l, struct push_answer *ret)
 	if (l->file) {
 		buf_reset(&text);
 		prometheus_page(&text, l->all, false);
-		r = text.err ? text.err : write_file(l->file, &text);
+		/* node_exporter is another user; the temporary name does not end in .prom */
+		r = file_publish(l->file, &text);
 		l->written |= r >= 0;
 		if (r < 0)
 			failed(ret, r, l->file);

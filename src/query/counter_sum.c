@@ -91,16 +91,22 @@ static int growth_look(struct growth *g, const struct walk *walk, const struct t
 	return 0;
 }
 
+/* A counter that was looked at before and did not move. */
+static bool rests(const struct growth *g, const struct table *t, uint32_t row)
+{
+	return g->counter && !(t->changed[row] >> g->col & 1) && row < g->nr && g->row[row].id == t->id[row];
+}
+
 int growth_tick(struct growth *g, const struct walk *walk)
 {
 	const struct table *t = g->col < 0 ? NULL : walk_table(walk, (uint32_t)g->set);
 	int r = 0;
 
-	/* A counter that did not move adds nothing; a level that did not move lasts. */
+	/* A level that did not move lasts. */
 	for (uint32_t i = 0; t && r >= 0 && i < (g->counter ? t->nr_touched : t->nr_rows); i++) {
 		uint32_t row = g->counter ? t->touched[i] : i;
 
-		if (t->id[row] != ROW_FREE && t->valid[row] >> g->col & 1)
+		if (t->id[row] != ROW_FREE && t->valid[row] >> g->col & 1 && !rests(g, t, row))
 			r = growth_look(g, walk, t, row);
 	}
 	if (g->any)

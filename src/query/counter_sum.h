@@ -24,7 +24,7 @@ static inline int64_t counter_take(struct counter_track *c, bool first, int64_t 
 	uint64_t grew = first ? (uint64_t)now : counter_grew(c->last, now);
 
 	c->last = now;
-	c->sum = (int64_t)((uint64_t)c->sum + grew);
+	c->sum = wrap_add(c->sum, (int64_t)grew);
 	return (int64_t)grew;
 }
 

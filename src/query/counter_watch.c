@@ -34,9 +34,7 @@ static int64_t rise_of_row(struct counter_watch *w, struct table *t, uint32_t ro
 	if (t->id[row] == ROW_FREE || !(t->valid[row] >> w->col & 1))
 		return 0;
 	now = table_row(t, row)[w->col];
-	rose = before->id == t->id[row] && now > before->last
-		? (int64_t)((uint64_t)now - (uint64_t)before->last)
-		: 0;
+	rose = before->id == t->id[row] && now > before->last ? wrap_sub(now, before->last) : 0;
 	*before = (struct watched_row){t->id[row], now};
 	return MAX(rose, 0);
 }

@@ -153,10 +153,20 @@ static void user_count(struct course_reading *c, const struct process_track *tra
 	}
 }
 
+/* The same levels, with other values. */
+static void user_change(struct user_now *u, const struct process_track *track, const struct live_process *p)
+{
+	for (uint32_t rest = p->level_valid; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+
+		u->level[i] = wrap_add(u->level[i], wrap_sub(p->level[i], track->level[i]));
+	}
+}
+
 static void user_used(struct user_now *u, int64_t before_ns, int64_t cpu_ns)
 {
 	if (cpu_ns > before_ns)
-		u->cpu_ns = (int64_t)((uint64_t)u->cpu_ns + ((uint64_t)cpu_ns - (uint64_t)before_ns));
+		u->cpu_ns = wrap_add(u->cpu_ns, wrap_sub(cpu_ns, before_ns));
 }
 
 static uint32_t user_valid(const struct user_now *u)
@@ -339,11 +349,16 @@ static void take_levels(struct course_reading *c, struct process_course *out, st
 	track_hold(track, time_ns);
 	if (has_levels(track, p, valid))
 		return;
-	user_count(c, track, false);
+	if (track->valid == valid)
+		user_change(&c->user[track->user], track, p);
+	else
+		user_count(c, track, false);
 	memcpy(track->level, p->level, sizeof(track->level));
 	track->level[LEVEL_PROCESSES] = 1;
-	track->valid = valid;
-	user_count(c, track, true);
+	if (track->valid != valid) {
+		track->valid = valid;
+		user_count(c, track, true);
+	}
 	for (unsigned i = 0; i < NR_MEMORY_LEVELS; i++) {
 		double level = (double)p->level[i];
 
@@ -680,7 +695,7 @@ static int track_user(struct tracker *t, struct grid_total *line)
 		double time = seconds_of(grid_time_ns(g, k));
 		uint32_t valid = 0;
 
-		used = (int64_t)((uint64_t)used + (uint64_t)*grid_flows(g, k));
+		used = wrap_add(used, *grid_flows(g, k));
 		for (unsigned level = 0; level < NR_LEVELS; level++)
 			valid |= (uint32_t)(nr[level] > 0) << level;
 		tracker_cpu(t, time, seconds_of(used), false);

@@ -138,7 +138,7 @@ void curve_put(struct curve_reduction *t, const struct clock *c, double value)
 
 void curve_break(struct curve_reduction *t, const struct clock *c)
 {
-	if (!t->open)
+	if (!t->open || isnan(t->value)) /* what is not known leaves nothing in any slot */
 		return;
 	run_end(t, c);
 	run_begin(t, c, t->value);

@@ -54,14 +54,14 @@ struct curve_point {
 
 /* Values that stay the same for a while are one run, and cost nothing until they change. */
 struct curve_reduction {
-	struct curve_point *point; /* from slot `first` on */
-	uint32_t first, nr, cap;
 	bool late;  /* goes by the axis' late clock */
 	bool rates; /* a value stands for the time before its tick, not for that after it */
 	bool open;  /* a run is going on: */
+	uint32_t slot;
 	double value, from, before;
 	uint64_t from_tick;
-	uint32_t slot;
+	struct curve_point *point; /* from slot `first` on */
+	uint32_t first, nr, cap;
 	double weighted, weight, plain;
 	uint64_t ticks;
 	double least, most, most_at, begin, end; /* NAN: nothing yet */

@@ -42,6 +42,7 @@ struct taker {
 	struct split *split;
 	struct curve_reduction **curve; /* by class */
 	struct fold *fold;		/* AT_INSTANCE */
+	const struct taker *same;	/* an earlier one whose folds are these, too; NULL: none */
 	struct whole *whole;		/* AT_FOLD */
 	uint32_t nr;
 };
@@ -266,6 +267,10 @@ static void put_folds(struct curves_row *r, struct taker *t, bool all)
 
 	if (!t->look->moved && !p->changed && !all)
 		return;
+	if (t->same && t->nr == 1) {
+		curve_put(t->curve[0], &r->axis.now, class_value(t->same, 0));
+		return;
+	}
 	rows = &t->asked->rows;
 	if (p->changed || all) {
 		if (t->nr)
@@ -296,9 +301,8 @@ static void break_runs(struct curves_row *r, bool late, const struct clock *c)
 	if (!c->breaks)
 		return;
 	for (size_t i = 0; i < r->nr_takers; i++)
-		for (uint32_t j = 0; j < r->taker[i].nr; j++)
-			if (r->taker[i].curve[j]->late == late)
-				curve_break(r->taker[i].curve[j], c);
+		for (uint32_t j = 0; r->taker[i].is_fold == late && j < r->taker[i].nr; j++)
+			curve_break(r->taker[i].curve[j], c);
 }
 
 static void remap_lines(struct curves_row *r)
@@ -585,6 +589,17 @@ static int take_keep(struct curves_row *r)
 	return e;
 }
 
+/* Some metrics are asked for twice, with and without a spread. */
+static const struct taker *same_folds(const struct curves_row *r, size_t nr)
+{
+	const struct taker *t = &r->taker[nr];
+
+	for (size_t i = 0; i < nr; i++)
+		if (r->taker[i].asked == t->asked && r->taker[i].split == t->split)
+			return &r->taker[i];
+	return NULL;
+}
+
 static int list_looks(struct curves_row *r)
 {
 	size_t nr = 0;
@@ -602,8 +617,10 @@ static int list_looks(struct curves_row *r)
 			(struct asked_look){.asked = a, .cols = a->column.cols, .set = a->column.set};
 	}
 	for (size_t i = 0; i < r->nr_takers; i++)
-		if (!r->taker[i].is_fold)
+		if (!r->taker[i].is_fold) {
 			r->taker[i].look = &r->look[r->taker[i].asked->place];
+			r->taker[i].same = same_folds(r, i);
+		}
 	return 0;
 }
 

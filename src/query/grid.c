@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums of hostile numbers wrap around rather than overflow. */
 static void add_to(int64_t *sum, int64_t value)
 {
-	*sum = (int64_t)((uint64_t)*sum + (uint64_t)value);
+	*sum = wrap_add(*sum, value);
 }
 
 static size_t width(const struct grid_shape *s)
@@ -66,7 +65,7 @@ static void join_steps(struct grid *g, size_t to, size_t a, size_t b)
 	for (unsigned i = 0; i < flows; i++)
 		into[i] = MAX(from[i], other ? other[i] : 0);
 	for (unsigned i = flows; i < tops; i++)
-		into[i] = (int64_t)((uint64_t)from[i] + (uint64_t)(other ? other[i] : 0));
+		into[i] = wrap_add(from[i], other ? other[i] : 0);
 }
 
 /* Step k of the coarser grid has those that end in it: 2k - 1 and 2k. */

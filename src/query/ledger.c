@@ -229,7 +229,7 @@ static bool used_now(const struct ledger *a, unsigned line, unsigned used, int64
 	*ret = counted;
 	if (!line && command && account_used(&a->accounts, &a->live, command, used, &added) &&
 		account_used(&a->accounts, &a->live, 0, used, &all))
-		*ret = (int64_t)((uint64_t)all - (uint64_t)added + (uint64_t)counted);
+		*ret = wrap_add(wrap_sub(all, added), counted);
 	return true;
 }
 
@@ -245,7 +245,7 @@ static void account_make(struct ledger *a, unsigned line, bool first, struct amo
 		 * itself. */
 		if (first && a->facts.attached)
 			*base = account_gone(&a->accounts, line, i);
-		ret->used[i] = (int64_t)((uint64_t)v - (uint64_t)*base);
+		ret->used[i] = wrap_sub(v, *base);
 		ret->used_valid |= UINT32_C(1) << i;
 	}
 	account_levels(&a->accounts, &a->live, line, ret);

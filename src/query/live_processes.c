@@ -91,17 +91,6 @@ int64_t column_value(const struct cell_column *c, int64_t cell)
 	return v < (double)LARGEST ? round_i64(v) : LARGEST;
 }
 
-/* Sums of a forged file may overflow; they must not be undefined. */
-static int64_t add(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static int64_t sub(int64_t a, int64_t b)
-{
-	return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
 void live_init(struct live_processes *l, struct walk *walk)
 {
 	*l = (struct live_processes){.walk = walk, .at.set = -1};
@@ -248,9 +237,9 @@ static void part_set(struct live_processes *l, struct live_process *p, unsigned 
 	{
 		l->line[i].part_seen |= bit;
 		if (p->row != STORE_NO_ROW && parts_counted(l, p->groups, i) & bit)
-			l->line[i].part[part] = add(l->line[i].part[part], growth);
+			l->line[i].part[part] = wrap_add(l->line[i].part[part], growth);
 		if (part == USED_CPU)
-			l->line[i].observed_cpu_ns = add(l->line[i].observed_cpu_ns, growth);
+			l->line[i].observed_cpu_ns = wrap_add(l->line[i].observed_cpu_ns, growth);
 	}
 }
 
@@ -361,7 +350,7 @@ static void levels_count(struct process_sums *s, const struct live_process *p, b
 		if (!(p->level_valid >> i & 1))
 			continue;
 		assert(in || s->level_nr[i]);
-		s->level[i] = in ? add(s->level[i], p->level[i]) : sub(s->level[i], p->level[i]);
+		s->level[i] = in ? wrap_add(s->level[i], p->level[i]) : wrap_sub(s->level[i], p->level[i]);
 		s->level_nr[i] += in ? 1 : -1u;
 		if (in)
 			s->one[i] = s->level_seen >> i & 1 ? MAX(s->one[i], p->level[i]) : p->level[i];
@@ -369,20 +358,31 @@ static void levels_count(struct process_sums *s, const struct live_process *p, b
 	s->level_seen |= in ? p->level_valid : 0;
 }
 
-static bool has_levels(const struct live_process *p, const int64_t *level, uint32_t valid)
+/* The same levels, with other values. */
+static void levels_change(struct live_processes *l, struct live_process *p, const int64_t *level)
 {
-	if (valid != p->level_valid || valid & ~p->peak_seen)
-		return false;
-	for (uint32_t rest = valid; rest; rest &= rest - 1)
-		if (level[__builtin_ctz(rest)] != p->level[__builtin_ctz(rest)])
-			return false;
-	return true;
+	for (uint32_t rest = p->level_valid; rest; rest &= rest - 1) {
+		unsigned i = (unsigned)__builtin_ctz(rest);
+		int64_t more = wrap_sub(level[i], p->level[i]);
+
+		if (!more)
+			continue;
+		for_each_line(line, p->groups)
+		{
+			l->line[line].level[i] = wrap_add(l->line[line].level[i], more);
+			l->line[line].one[i] = MAX(l->line[line].one[i], level[i]);
+		}
+		p->level[i] = level[i];
+		p->peak[i] = MAX(p->peak[i], level[i]);
+	}
 }
 
 static void levels_set(struct live_processes *l, struct live_process *p, const int64_t *level, uint32_t valid)
 {
-	if (has_levels(p, level, valid))
+	if (valid == p->level_valid && !(valid & ~p->peak_seen)) {
+		levels_change(l, p, level);
 		return;
+	}
 	for_each_line(i, p->groups) levels_count(&l->line[i], p, false);
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		if (!(valid >> i & 1))
@@ -430,9 +430,10 @@ static void parts_update(struct live_processes *l, struct live_process *p,
 		is_read |= part != USED_CPU && v != p->part[part].last;
 		part_set(l, p, part, v);
 	}
-	if (is_read) {
+	if (is_read && p->is_heir) {
 		memset(p->left, 0, sizeof(p->left));
 		memset(p->due, 0, sizeof(p->due));
+		p->is_heir = false;
 	}
 }
 
@@ -498,7 +499,7 @@ static void parts_count(struct process_sums *s, const struct live_process *p, ui
 	for (unsigned i = 0; i < NR_PARTS; i++) {
 		int64_t has = parts >> i & 1 ? p->part[i].sum : 0;
 
-		s->part[i] = in ? add(s->part[i], has) : sub(s->part[i], has);
+		s->part[i] = in ? wrap_add(s->part[i], has) : wrap_sub(s->part[i], has);
 	}
 }
 
@@ -544,13 +545,13 @@ static int process_bind(struct live_processes *l, struct live_process *p, uint32
 static void parts_add(struct process_sums *s, const int64_t *amount)
 {
 	for (unsigned i = 0; i < NR_PARTS; i++)
-		s->part[i] = add(s->part[i], amount[i]);
+		s->part[i] = wrap_add(s->part[i], amount[i]);
 }
 
 static void parts_take_off(struct process_sums *s, const int64_t *amount)
 {
 	for (unsigned i = 0; i < NR_PARTS; i++)
-		s->part[i] = sub(s->part[i], amount[i]);
+		s->part[i] = wrap_sub(s->part[i], amount[i]);
 }
 
 /* It is in other groups from now on. What it has used so far goes with it to no group: a sum that has it
@@ -602,7 +603,7 @@ static void process_regroup(struct live_processes *l, struct live_process *p, ui
 
 int64_t process_used(const struct live_process *p, enum used used)
 {
-	return sub(p->part[used].sum, p->from[used]);
+	return wrap_sub(p->part[used].sum, p->from[used]);
 }
 
 const struct live_process *live_find(const struct live_processes *l, uint32_t id)
@@ -628,7 +629,7 @@ static void process_forget(struct live_processes *l, uint32_t index)
 	process_unbind(l, p);
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
 	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
-		add(l->line[line].part[i], sub(p->part[i].sum, p->part[i].last));
+		wrap_add(l->line[line].part[i], wrap_sub(p->part[i].sum, p->part[i].last));
 	idmap_remove(&l->by_id, p->id);
 	if (idmap_get(&l->by_pid, p->pid) == p->id)
 		idmap_remove(&l->by_pid, p->pid);
@@ -804,7 +805,7 @@ static void take_off_children_io(struct live_processes *l, const struct live_pro
 				continue;
 			pairs_get_num(last, quantity[i].key, &io);
 			io = MIN(MAX(io, p->part[i].last), LARGEST);
-			l->line[line].part[i] = sub(l->line[line].part[i], io);
+			l->line[line].part[i] = wrap_sub(l->line[line].part[i], io);
 		}
 	}
 }
@@ -853,8 +854,9 @@ static int leave_to_heir(struct live_processes *l, const struct live_process *p,
 		struct live_process *q = &l->process[heir];
 
 		/* What its own children left to it is in its account, as far as that is known. */
-		q->left[i] = add(q->left[i], add(account[i], sub(p->left[i], p->due[i])));
-		q->due[i] = add(q->due[i], due ? account[i] : 0);
+		q->left[i] = wrap_add(q->left[i], wrap_add(account[i], wrap_sub(p->left[i], p->due[i])));
+		q->due[i] = wrap_add(q->due[i], due ? account[i] : 0);
+		q->is_heir = true;
 	}
 	return 0;
 }

@@ -114,6 +114,7 @@ struct live_processes {
 		/* By children since its account was read: it will be in there, or is already; of this, what
 		 * certainly was not in there. */
 		int64_t left[NR_PARTS], due[NR_PARTS];
+		bool is_heir; /* something of it may be there */
 		int64_t level[NR_LEVELS], peak[NR_LEVELS];
 		uint32_t peak_seen; /* mask: levels that had a value at least once */
 		int64_t hwm;	    /* of the program that it is now; -1: not known */

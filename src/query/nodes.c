@@ -126,9 +126,9 @@ static int line_put(struct node_line *line, const struct amounts *now, int64_t t
 		valid |= (uint64_t)(now->level_valid >> grid_level[i] & 1) << i;
 	}
 	for (unsigned k = 0; k < NR_FLOWS; k++)
-		flow[k] = gap || !has_amount(now, k) ? 0
-						     : (int64_t)((uint64_t)now->used[flow_used[k]] -
-							       (uint64_t)line->last.used[flow_used[k]]);
+		flow[k] = gap || !has_amount(now, k)
+			? 0
+			: wrap_sub(now->used[flow_used[k]], line->last.used[flow_used[k]]);
 	top[0] = MAX(now->between.processes, level[0]);
 	top[1] = MAX(now->between.threads, level[1]);
 	return grid_pen_tick(&line->pen, time_ns, level, valid, flow, now->has_between ? top : NULL);
@@ -271,7 +271,7 @@ static void track_step(struct tracker *t, const struct grid *g, size_t step, int
 		valid |= (uint32_t)(nr[i] > 0) << grid_level[i];
 	}
 	for (unsigned k = 0; k < NR_FLOWS; k++)
-		used[k] = (int64_t)((uint64_t)used[k] + (uint64_t)grid_flows(g, step)[k]);
+		used[k] = wrap_add(used[k], grid_flows(g, step)[k]);
 	tracker_cpu(t, time, seconds(used[FLOW_CPU]), false);
 	for (unsigned k = FLOW_CPU + 1; k < NR_FLOWS; k++)
 		tracker_flow(t, k, time, (double)used[k], false);

@@ -34,7 +34,7 @@ static int sum_reserve(struct sum *sum, uint32_t nr)
 }
 
 /* What the row adds from now on; NAN: it is not known. */
-static void sum_put(struct set_sums *o, struct sum *sum, uint32_t row, unsigned part, double value)
+static inline void sum_put(struct set_sums *o, struct sum *sum, uint32_t row, unsigned part, double value)
 {
 	unsigned now = part && value == value ? part | PART_KNOWN : part, before = sum->part[row];
 
@@ -97,13 +97,10 @@ static void sum_look(struct set_sums *o, struct sum *sum, const struct walk *s, 
 
 /* Only cells moved in the row, so that it is part of the sum or is not, as before. False: more has to be
  * looked at. */
-static bool sum_look_at_cell(struct set_sums *o, struct sum *sum, const struct table *t, uint32_t row)
+static inline bool sum_look_at_cell(struct set_sums *o, struct sum *sum, uint32_t row, double value)
 {
-	double value;
-
 	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->counted.part[row].known))
 		return true;
-	value = row_value(sum, t, t->cell, t->valid, row);
 	if (sum->arg.counter && !counter_goes_on(&sum->counted, row, value, &value))
 		return false;
 	sum_put(o, sum, row, sum->part[row] & ~(unsigned)PART_KNOWN, value);
@@ -193,14 +190,18 @@ static void row_look(struct set_sums *o, const struct walk *s, struct table *t, 
 {
 	const struct walk_set *set = &s->set[o->set];
 
-	for (uint64_t cols = set->cols[row] & o->cols; cols; cols &= cols - 1)
-		for (struct sum *sum = o->of_col[__builtin_ctzll(cols)]; sum; sum = sum->next_of_col) {
-			if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(o, sum, t, row)) {
+	for (uint64_t cols = set->cols[row] & o->cols; cols; cols &= cols - 1) {
+		struct sum *sum = o->of_col[__builtin_ctzll(cols)];
+		double value = row_value(sum, t, t->cell, t->valid, row); /* a column has one scale */
+
+		for (; sum; sum = sum->next_of_col) {
+			if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(o, sum, row, value)) {
 				sum_look(o, sum, s, t, row);
 				sum->changed = true;
 			}
 			sum->changed |= sum->part[row] != PART_NOT;
 		}
+	}
 }
 
 static int set_sums_tick(struct set_sums *o, const struct walk *s)

@@ -392,6 +392,11 @@ static int begin(struct tables *f, struct buf *reterr)
 	t->summary = !f->options.follow &&
 		(f->options.summary || has_still(f, STILL_SUMMARY) || has_still(f, STILL_PHASES));
 	t->before = needs_told_before(f);
+	if (f->options.told) {
+		f->summary = f->options.told->summary;
+		f->processes = f->options.told->processes;
+		t->done = true;
+	}
 	if (t->before && (r = tables_tell(f)) < 0)
 		buf_add(reterr, t->err.data, t->err.len);
 	if (r < 0)
@@ -477,8 +482,10 @@ struct tables *tables_close(struct tables *f)
 	}
 	for (size_t i = 0; f->host && i < f->run->nr; i++)
 		free(f->host[i]);
-	process_table_free(f->processes);
-	summary_free(f->summary);
+	if (!f->options.told) {
+		process_table_free(f->processes);
+		summary_free(f->summary);
+	}
 	tables_close(f->folded);
 	free(f->absent);
 	free(f->told);

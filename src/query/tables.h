@@ -37,6 +37,8 @@
 
 struct phase;
 struct phases;
+struct process_table;
+struct summary;
 
 enum field_type {
 	FIELD_TIME, /* int64: ns since 1970, UTC */
@@ -107,6 +109,12 @@ static inline void data_table_batch_let_go(uint32_t *held)
 
 enum tables_per { TABLES_EACH, TABLES_PROCESS, TABLES_GROUP, TABLES_NODE };
 
+/* What is told of the run as a whole. */
+struct tables_told {
+	struct summary *summary;
+	struct process_table *processes;
+};
+
 struct tables_options {
 	double from_s, to_s; /* both inclusive; NAN: from the start, to the end */
 	/* The phase of these whose time that is: tables of time have a key more then, `phase_s`, the time
@@ -146,8 +154,10 @@ struct tables_options {
 	bool whole;   /* read all, also where what is before from_s makes no difference */
 	bool summary; /* tables_summary() will be asked for, which waits for a reading of its own: it comes
 			   from that of the processes */
-	bool same;    /* the caller takes field_cells.same */
-	bool threads; /* where there are CPUs for them; what comes out is the same */
+	const struct tables_told *told; /* was read before, and stays the caller's: it is not read again.
+					   NULL: it is read here */
+	bool same;			/* the caller takes field_cells.same */
+	bool threads;			/* where there are CPUs for them; what comes out is the same */
 	const struct progress *progress;
 };
 
@@ -158,7 +168,6 @@ int tables_open(
 	const struct run *run, const struct tables_options *options, struct tables **ret, struct buf *reterr);
 struct tables *tables_close(struct tables *f);
 /* The run in numbers, which lives as long as the tables. */
-struct summary;
 int tables_summary(struct tables *f, const struct summary **ret, struct buf *reterr);
 /* All tables and their columns are known from the start; one may turn out to have no rows. */
 size_t tables_list(const struct tables *f, const struct data_table **ret);

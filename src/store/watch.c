@@ -72,7 +72,8 @@ static bool is_abandoned(struct store_watch *w, int fd, uint64_t size, int64_t n
 	int lock = lock_of(fd);
 
 	w->locked |= lock > 0;
-	if (lock == 0 && (w->locked || w->local))
+	w->unlocked = lock == 0 && (w->locked || w->local);
+	if (w->unlocked)
 		return true;
 	if (lock > 0 || now - w->grew_ns < MISSED_FLUSHES * (w->flush_ns ? w->flush_ns : NSEC_PER_SEC))
 		return false;
@@ -96,6 +97,10 @@ int store_watch(struct store_watch *w, const struct store_reader *r)
 		w->grew_ns = now;
 		w->last &= w->tried <= w->end;
 		return WATCH_MORE;
+	}
+	if (w->last && !w->unlocked && (uint64_t)st.st_size > w->end) { /* it grew meanwhile */
+		w->last = false;
+		w->grew_ns = now;
 	}
 	if (store_reader_complete(r) || w->last)
 		return WATCH_END;

@@ -20,6 +20,7 @@ struct store_watch {
 	int64_t grew_ns;   /* when; 0: not yet */
 	int64_t looked_ns; /* at lock and name */
 	bool locked;	   /* a lock was seen */
+	bool unlocked;	   /* and is gone: nothing will come any more */
 	bool last;	   /* the recorder has ended: what it wrote before that is read now */
 	uint64_t end;	   /* the size then: more means that it has not ended */
 };

@@ -214,3 +214,50 @@ def test_waiting_costs_a_few_looks(tmp_path):
     idle = names[first:last]
     assert not {"pread64", "read", "write", "openat"} & set(idle), idle
     assert len(idle) <= 7 + 7 + 3 * 3, idle
+
+
+def opened(log, since):
+    """Recordings that were opened since that line of the trace, and how often."""
+    names = re.findall(r'openat\(.*?"[^"]*/([^"/]*\.tacho)"', "\n".join(log.read_text().splitlines()[since:]))
+    return {name: names.count(name) for name in names}
+
+
+@pytest.mark.parametrize("command", ["log", "show"])
+def test_what_is_there_already_is_not_opened_again(tmp_path, command):
+    """A follower of a directory looks at the directory, and opens what is new in it."""
+    why_not = can_trace()
+    if why_not:
+        pytest.skip(why_not)
+    runs, log = tmp_path / "runs", tmp_path / "log"
+    runs.mkdir()
+    assert record(["true"], "-q", output=runs / "a.tacho").returncode == 0
+    for name in "bcd":
+        shutil.copy(runs / "a.tacho", runs / f"{name}.tacho")
+
+    def looks(since):
+        return sum(f'"{runs}"' in line and "stat" in line for line in log.read_text().splitlines()[since:])
+
+    with lasting(WAITS, *RARELY, output=runs / "job.tacho"):
+        until((runs / "job.tacho").exists, "a recording")
+        tacho = subprocess.Popen(["strace", "-f", "-o", log, TACHO, command, "--follow", "--json", runs], stdout=subprocess.DEVNULL)
+        until(lambda: traced(log).count("poll") >= 5, "all of them were read")
+        before = len(log.read_text().splitlines())
+        until(lambda: looks(before) >= 2, "it looks for more")
+        assert not set(opened(log, before)) - {"job.tacho"}
+        shutil.copy(runs / "a.tacho", tmp_path / "e.tacho")
+        (tmp_path / "e.tacho").rename(runs / "e.tacho")
+        until(lambda: "e.tacho" in opened(log, before), "it finds the new one")
+        polls = traced(log).count("poll")
+        until(lambda: traced(log).count("poll") >= polls + 5, "some rounds")
+    assert tacho.wait() == 0
+    assert not set(opened(log, before)) - {"job.tacho", "e.tacho"} and opened(log, before)["e.tacho"] <= 8
+
+
+@pytest.mark.parametrize("command", ["log", "show"])
+def test_a_job_of_which_nothing_is_there_yet_is_waited_for(tmp_path, command):
+    """Recordings of another job in the directory are not it."""
+    assert record(["true"], "-q", output=tmp_path / "11.tacho", env={**os.environ, "SLURM_JOB_ID": "11"}).returncode == 0
+    tacho = start(command, "--follow", "--json", "--job", "12", tmp_path, stdout=subprocess.PIPE)
+    assert record(["sleep", "0.2"], "-q", *QUICK, output=tmp_path / "12.tacho", env={**os.environ, "SLURM_JOB_ID": "12"}).returncode == 0
+    told = tacho.communicate()[0].decode().splitlines()
+    assert tacho.returncode == 0 and told and not any('"true"' in line for line in told)

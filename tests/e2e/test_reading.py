@@ -29,6 +29,7 @@ PASSES = {
     "plot of a phase": ["plot", "--phase", "solve", "tree.cores"],
     "series of a phase": ["show", "--series", "tree.cpu", "--phase", "solve"],
     "export of a phase": ["export", "--force", "-t", "csv", "--phase", "solve", "-o", "{out}/"],
+    "all of a phase": ["export", "--force", "-t", "csv,perfmon-json", "--phase", "solve", "--per", "group", "-o", "{out}/"],
     "report for paper": ["report", "--force", "-f", "md,pdf", "-o", "{out}/"],
     "report for github": ["report", "--force", "-f", "github", "-o", "{out}/"],
     "statistics by all": ["show", "--stats", "--by", "all"],
@@ -53,8 +54,7 @@ PASSES["to all formats of tables"] = ["export", "--force", "-t", "{tables}", "--
 PASSES |= {f"to {name}": ["export", "--force", "-t", name, "-o", "{out}/"] for name in FORMATS if name not in TABLES}
 ONCE = {"show", "processes", "series", "stats", "statistics by all", "ls", "check"}  # statistics of GPUs need a second reading
 TWICE = 2  # the others
-MORE = {"report with numbers": 3,  # what metrics/ has columns of is known when the report has been read
-        "export of a phase": 3}  # when it was is known when the recording has been read
+MORE = {"report with numbers": 3}  # what metrics/ has columns of is known when the report has been read
 
 
 @pytest.fixture(scope="module")
