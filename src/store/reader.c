@@ -47,6 +47,8 @@ struct store_reader {
 	struct scan_item item;
 	uint64_t item_at; /* where the last block, or the bytes that are no block, began */
 
+	dev_t device; /* while it rests */
+	ino_t inode;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
 	uint64_t content;     /* decoded from the present block */
@@ -913,6 +915,55 @@ int store_open(const char *path, struct store_reader **ret)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	return fd < 0 ? -errno : store_open_fd(fd, ret);
+}
+
+bool store_rest(struct store_reader *r, bool ended)
+{
+	struct stat st;
+
+	if (r->scan.fd < 0 || r->has_item || r->in.src || r->raw_end > r->raw_start ||
+		fstat(r->scan.fd, &st) < 0)
+		return false;
+	clean_up(r);
+	r->device = st.st_dev;
+	r->inode = st.st_ino;
+	scan_rest(&r->scan);
+	free(r->raw);
+	r->raw = NULL;
+	r->raw_start = r->raw_end = 0;
+	if (ended) {
+		ZSTD_freeDCtx(r->zstd);
+		r->zstd = NULL;
+	}
+	return true;
+}
+
+int store_wake(struct store_reader *r, const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (!r->zstd)
+		return -EBADF;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	if (fstat(fd, &st) < 0 || st.st_dev != r->device || st.st_ino != r->inode) {
+		close(fd);
+		return -ESTALE;
+	}
+	r->raw = malloc(RAW_CAP);
+	if (!r->raw) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (scan_wake(&r->scan, fd) < 0) {
+		free(r->raw);
+		r->raw = NULL;
+		scan_rest(&r->scan);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 struct store_reader *store_close(struct store_reader *r)

@@ -32,6 +32,25 @@ void scan_release(struct scan *s)
 	*s = (struct scan){.fd = -1};
 }
 
+void scan_rest(struct scan *s)
+{
+	if (s->fd >= 0)
+		close(s->fd);
+	free(s->window);
+	s->fd = -1;
+	s->window = NULL;
+	s->window_cap = s->window_len = 0;
+	s->window_at = s->at;
+}
+
+int scan_wake(struct scan *s, int fd)
+{
+	s->fd = fd;
+	s->window = malloc(WINDOW_MIN);
+	s->window_cap = s->window ? WINDOW_MIN : 0;
+	return s->window ? 0 : -ENOMEM;
+}
+
 #define HEAD_SIZE ((size_t)64 << 10)
 
 static const uint8_t *here(const struct scan *s)

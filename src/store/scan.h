@@ -37,6 +37,10 @@ struct scan_item {
 ssize_t read_some(int fd, void *out, size_t size, uint64_t at);
 
 int scan_init(struct scan *s, int fd);	   /* takes fd */
+/* Gives back the descriptor and the bytes that are not needed; before the next scan_next() it is woken with
+ * another descriptor of the same file, which it takes. */
+void scan_rest(struct scan *s);
+int scan_wake(struct scan *s, int fd); /* -ENOMEM */
 void scan_go(struct scan *s, uint64_t at); /* a block, or the next one behind it, is the next */
 void scan_release(struct scan *s);
 /* An enum scan_result, or the negative errno of reading. */

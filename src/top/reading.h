@@ -54,6 +54,7 @@ struct top_point { /* the numbers of one tick */
 enum reading_state { READING_ON, READING_WAITS, READING_ENDED };
 
 struct reading_rows;
+struct parts;
 
 struct top_reading {
 	struct walk_observer observer; /* first */
@@ -63,6 +64,7 @@ struct top_reading {
 	enum top_value of_column[SERIES_MAX];
 	bool has[NR_TOP_VALUES]; /* the recording has it */
 	struct reading_rows *rows;
+	struct parts *parts; /* its groups of processes; NULL: it has none */
 	struct run_events events; /* times on the recording's clock */
 	struct gathering *gathering;
 	struct idmap who_by_id;
@@ -72,7 +74,7 @@ struct top_reading {
 	unsigned nr_snapshots, last_snapshot;
 	int64_t from_ns;	/* the first tick that was asked for */
 	int64_t tables_from_ns; /* tables of earlier ticks are not wanted */
-	bool tables;
+	bool tables, wants_parts;
 	struct top_point *point; /* a ring */
 	size_t nr_points, cap_points, most_points, first_point;
 	uint64_t ticks;
@@ -82,7 +84,7 @@ struct top_reading {
 	} overview[OVERVIEW];
 	double overview_step_s; /* 0: nothing yet */
 	enum reading_state state;
-	bool complete;
+	bool complete, rests; /* rests: files are not kept open while nothing is read */
 	int error; /* negative errno: it cannot be read on */
 };
 
@@ -90,7 +92,7 @@ struct reading_options {
 	const char *group; /* NULL: all */
 	int64_t from_ns;   /* 0: the first tick; INT64_MAX: the last that there is */
 	int64_t tables_from_ns;
-	bool tables, follow;
+	bool tables, follow, parts, rests;
 	size_t points; /* at most so many are kept */
 };
 
@@ -107,5 +109,9 @@ const struct top_point *reading_point(const struct top_reading *r, size_t index)
 size_t reading_index(const struct top_reading *r, int64_t time_ns); /* of that tick; nr_points: none */
 const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns);
 const struct meta *reading_meta(const struct top_reading *r);
+/* A mark that was set now, which the recording's file does not have. -ENOMEM. */
+int reading_mark(struct top_reading *r, double time_s, const char *label);
+/* How much of the file was read, of 1. */
+double reading_share(const struct top_reading *r);
 double reading_interval(const struct top_reading *r); /* seconds between two ticks */
 #endif
