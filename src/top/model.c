@@ -201,7 +201,7 @@ int model_open(
 {
 	int r = 0;
 
-	*m = (struct model){.live = true, .job = job, .window_ns = WINDOW_NS, .news = true};
+	*m = (struct model){.live = true, .job = job, .window_ns = WINDOW_NS, .share = 1, .news = true};
 	for (size_t i = 0; i < nr && r >= 0; i++) {
 		struct stat st;
 

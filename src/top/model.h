@@ -81,11 +81,6 @@ const struct run_events *model_events(const struct model *m, size_t node);
 /* What is asked of all nodes: sums and means. False: nothing is known. */
 bool model_sum(struct model *m, double ret[static NR_TOP_VALUES]);
 
-/* Memory as the answer to "how much": PSS, else RSS. */
-static inline double point_memory(const struct top_point *p)
-{
-	return p->value[TOP_PSS] == p->value[TOP_PSS] ? p->value[TOP_PSS] : p->value[TOP_RSS];
-}
 /* Bytes a second by which memory grows now; NAN: not known. */
 double memory_slope(const struct top_reading *r, int64_t time_ns);
 
@@ -93,6 +88,10 @@ double memory_slope(const struct top_reading *r, int64_t time_ns);
 
 int ghost_open(const char *path, struct ghost **ret, struct buf *reterr);
 struct ghost *ghost_close(struct ghost *g);
+/* Chooses what of it is behind the nodes or the group that the model looks at. NULL, or why there is nothing of
+ * it to be shown. */
+const char *ghost_look(struct ghost *g, const struct model *m);
+bool ghost_is_shown(const struct ghost *g); /* g may be NULL; the rest needs it */
 /* The moment of the earlier run that corresponds to this one: phases that both have are laid over each other.
  */
 double ghost_time(const struct ghost *g, const struct run_events *events, double time_s);

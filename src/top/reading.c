@@ -593,6 +593,18 @@ const struct top_point *reading_point(const struct top_reading *r, size_t index)
 	return index < r->nr_points ? &r->point[(r->first_point + index) % r->cap_points] : NULL;
 }
 
+double reading_value(const struct top_reading *r, size_t index, enum top_value which, int group)
+{
+	const struct top_point *p = reading_point(r, index);
+
+	if (!p || (group >= 0 && !r->parts))
+		return NAN;
+	if (group >= 0)
+		return parts_value(
+			r->parts, p - r->point, (unsigned)group, which == TOP_PSS ? PART_MEMORY : PART_CORES);
+	return which == TOP_PSS ? point_memory(p) : p->value[which];
+}
+
 size_t reading_index(const struct top_reading *r, int64_t time_ns)
 {
 	size_t low = 0, high = r->nr_points;
@@ -634,22 +646,27 @@ const struct meta *reading_meta(const struct top_reading *r)
 	return &r->walk->meta;
 }
 
+/* Behind the others: the recording's own are found by their place. */
 int reading_mark(struct top_reading *r, double time_s, const char *label)
 {
-	struct run_event *more = reallocarray(r->events.event, r->events.nr_events + 1, sizeof(*more));
-	size_t at = r->events.nr_events;
+	size_t nr = r->events.nr_events;
+	struct run_event *more = reallocarray(r->events.event, nr + 1, sizeof(*more));
+	struct buf shown;
 
 	if (!more)
 		return -ENOMEM;
 	r->events.event = more;
-	while (at && more[at - 1].time_s > time_s)
-		at--;
-	memmove(more + at + 1, more + at, (r->events.nr_events - at) * sizeof(*more));
-	more[at] = (struct run_event){
-		.time_s = time_s, .end_s = NAN, .kind = strdup("mark"), .label = strdup(label)};
+	buf_init(&shown, 4096);
+	escape_bytes(&shown, label, strlen(label));
+	more[nr] = (struct run_event){.time_s = time_s, .end_s = NAN, .kind = strdup("mark")};
+	more[nr].label = shown.err ? NULL : strdup((char *)shown.data);
+	buf_release(&shown);
+	if (!more[nr].kind || !more[nr].label) {
+		run_event_release(&more[nr]);
+		return -ENOMEM;
+	}
 	r->events.nr_events++;
-	r->events.nr_marks++;
-	return more[at].kind && more[at].label ? 0 : -ENOMEM;
+	return 0;
 }
 
 double reading_share(const struct top_reading *r)

@@ -47,6 +47,12 @@ struct top_point { /* the numbers of one tick */
 	double value[NR_TOP_VALUES];
 };
 
+/* Memory as the answer to "how much": PSS, else RSS. */
+static inline double point_memory(const struct top_point *p)
+{
+	return p->value[TOP_PSS] == p->value[TOP_PSS] ? p->value[TOP_PSS] : p->value[TOP_RSS];
+}
+
 #define SNAPSHOTS 16
 #define SNAPSHOT_BYTES ((size_t)24 << 20) /* of all of a reading's */
 #define OVERVIEW 256
@@ -106,6 +112,8 @@ int reading_step(struct top_reading *r);
 const struct top_point *reading_at(const struct top_reading *r, int64_t time_ns);
 const struct top_point *reading_last(const struct top_reading *r);
 const struct top_point *reading_point(const struct top_reading *r, size_t index); /* 0: the oldest */
+/* Memory (TOP_PSS) is RSS where PSS is not known. Of a group, if not negative, there are cores and memory. */
+double reading_value(const struct top_reading *r, size_t index, enum top_value which, int group);
 size_t reading_index(const struct top_reading *r, int64_t time_ns); /* of that tick; nr_points: none */
 const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns);
 const struct meta *reading_meta(const struct top_reading *r);
