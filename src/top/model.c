@@ -125,6 +125,7 @@ static int node_begin(struct model *m, struct top_node *n)
 	r = reading_open(n->path, &o, &n->main, &err);
 	if (r >= 0 && is_long && end > m->window_ns) {
 		o.from_ns = end - m->window_ns;
+		o.near = true;
 		if (reading_open(n->path, &o, &n->tail, &err) < 0)
 			n->tail = NULL;
 	}
@@ -243,6 +244,24 @@ void model_close(struct model *m)
 
 /* ---- reading on ---- */
 
+static const struct top_point *newest(const struct top_node *n)
+{
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+
+	return r ? reading_last(r) : NULL;
+}
+
+static void find_end(struct model *m)
+{
+	m->end_ns = 0;
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_point *p = newest(&m->node[i]);
+
+		if (p)
+			m->end_ns = MAX(m->end_ns, p->time_ns + m->node[i].offset_ns);
+	}
+}
+
 /* Up to the end, or until the time is over: true when there is more at once. */
 static bool read_on(struct model *m, struct top_reading *r, int64_t until_ns)
 {
@@ -342,6 +361,7 @@ bool model_poll(struct model *m, int64_t budget_ns)
 
 	look_again(m, now);
 	more = poll_nodes(m, monotonic_ns() + budget_ns);
+	find_end(m);
 	if (!m->own_window && !more) {
 		int64_t end = model_end(m);
 
@@ -379,24 +399,9 @@ bool model_is_over(const struct model *m)
 
 /* ---- moments ---- */
 
-static const struct top_point *newest(const struct top_node *n)
-{
-	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
-
-	return r ? reading_last(r) : NULL;
-}
-
 int64_t model_end(const struct model *m)
 {
-	int64_t end = 0;
-
-	for (size_t i = 0; i < m->nr; i++) {
-		const struct top_point *p = newest(&m->node[i]);
-
-		if (p)
-			end = MAX(end, p->time_ns + m->node[i].offset_ns);
-	}
-	return end;
+	return m->end_ns;
 }
 
 int64_t model_now(const struct model *m)
@@ -539,6 +544,7 @@ static void node_fit(struct model *m, size_t node)
 	node_close(n);
 	while (monotonic_ns() < m->fit_until_ns && node_poll(m, n, m->fit_until_ns))
 		;
+	find_end(m);
 }
 
 int model_focus(struct model *m, size_t node, const char *group)

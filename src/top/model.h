@@ -33,6 +33,7 @@ struct model {
 	size_t focus;		    /* a node; TOP_ALL: all of them */
 	char *group;		    /* of the focus; NULL: all of its processes */
 	bool live;		    /* the newest moment */
+	int64_t end_ns;		    /* model_end() */
 	int64_t time_ns, window_ns; /* window: what curves show */
 	bool own_window;	    /* the user chose it; else it grows with the run, to some minutes */
 	int64_t start_wall_ns, looked_ns, changed_ns;

@@ -383,7 +383,7 @@ static int series_begin(
 	struct top_reading *r, const struct reading_options *o, bool whole, struct buf *reterr)
 {
 	const char *metric[NR_TOP_VALUES];
-	struct series_query query = {.metric = metric, .if_known = true, .group = o->group, .whole = whole};
+	struct series_query query = {.metric = metric, .if_known = true, .group = o->group, .whole = whole, .near = o->near};
 	bool end = o->from_ns == INT64_MAX;
 	int e;
 

@@ -99,6 +99,7 @@ struct reading_options {
 	int64_t from_ns;   /* 0: the first tick; INT64_MAX: the last that there is */
 	int64_t tables_from_ns;
 	bool tables, follow, parts, rests;
+	bool near; /* soon: what only the time before could tell is not known */
 	size_t points; /* at most so many are kept */
 };
 
