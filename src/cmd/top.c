@@ -20,6 +20,7 @@
 extern const struct cmd cmd_top;
 
 #define LOOK_NS (NSEC_PER_SEC / 4)    /* between two looks at files that grow */
+#define LOOK_FOR_MORE_NS (2 * NSEC_PER_SEC)
 #define BUDGET_NS (NSEC_PER_SEC / 20) /* of reading between two frames */
 #define FIRST_NS (NSEC_PER_SEC / 5)  /* the first frame comes after so long, whatever was read */
 #define FIRST_AT_NS (2 * NSEC_PER_SEC)
@@ -262,8 +263,10 @@ static int64_t rest_of(const struct top_session *t, bool more)
 		return 0;
 	if (t->app.m.news)
 		return MAX(t->args->delay_ns - since, INT64_C(0));
-	if (t->app.play == PLAY_PAUSED || (t->app.play == PLAY_LIVE && model_is_over(&t->app.m)))
+	if (t->app.play == PLAY_PAUSED)
 		return -1;
+	if (t->app.play == PLAY_LIVE && model_is_over(&t->app.m))
+		return t->app.m.grows ? LOOK_FOR_MORE_NS : -1; /* a directory may get more */
 	return LOOK_NS;
 }
 
@@ -314,8 +317,7 @@ static bool one_round(struct top_session *t, struct buf *why)
 		return false;
 	}
 	play_on(t);
-	if (!paused)
-		more |= top_refresh_ended(&t->app, BUDGET_NS);
+	more |= top_refresh_ended(&t->app, BUDGET_NS);
 	if (t->app.m.news && is_time_for_a_frame(t) && draw(t) < 0)
 		return false;
 	if (t->args->frames && t->frames >= t->args->frames)

@@ -13,6 +13,7 @@ from pathlib import Path
 import hostile
 import pytest
 
+from exported import tool
 from recorder import BURNERS, TACHO, record, run, start, until
 from top_terminal import top
 
@@ -542,34 +543,114 @@ def test_names_with_escapes_are_harmless(tmp_path):
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory):
-    """A directory with recordings of two nodes of one run: one does much less than the other."""
+    """Two nodes of one run with two ranks each, the second of which has little to do."""
     folder = tmp_path_factory.mktemp("nodes")
-    with start("run", "-q", "-i", "100ms", "-o", folder / "a.tacho", "--", "timeout", "3", "sh", "-c", "while :; do :; done") as one:
-        record(["sleep", "3"], "-q", "-i", "100ms", output=folder / "b.tacho")
-        one.wait()
+    long_recording(folder / "a.tacho", 60, 20, "node01", "rank 0", "rank 1")
+    long_recording(folder / "b.tacho", 60, 8, "node02", "rank 2", "rank 11")
     return folder
+
+
+def long_recording(path, seconds, processes, host="node01", *groups):
+    """A recording of one second a tick that is made, not recorded."""
+    words = ["long", path, seconds, 1, processes, host, 0, *groups]
+    subprocess.run([tool("query_tool"), *map(str, words)], check=True)
 
 
 def test_many_nodes(nodes):
     with top(nodes, "--at", "60%", columns=120, rows=30) as t:
+        t.until("paused at", "the moment")
         t.until("NODE", "rows of nodes")
-        t.until("slow:", "the straggler is marked")
         assert "2 nodes" in t.lines()[0]
-        t.type("g")
-        t.until("PID", "the first node")
-        t.type("g")
-        t.until("sleep 3", "the second node")
+        rows = [line.split()[:2] for line in t.lines() if re.match(r"node\d+ |  rank ", line)]
+        assert [row[0] for row in rows] == ["node01", "rank", "rank", "node02", "rank", "rank"], t.text()
+        assert [row[1] for row in rows if row[0] == "rank"] == ["0", "1", "2", "11"], "by their number"
+        slow = [line.split()[:2] for line in t.lines() if "slow:" in line]
+        assert slow[-1] == ["rank", "11"], t.text()
+        t.type("-")
+        t.until(lambda: "rank" not in t.text(), "only nodes")
+        t.type("+")
+        t.until("rank 11", "ranks again")
+        for seen in [r"node01.*phase", "group rank 0", "group rank 1", "node02", "group rank 2", "group rank 11"]:
+            t.type("g")
+            t.until(lambda seen=seen: re.search(seen, t.lines()[0]) and "PID" in t.text(), seen)
         t.type("g")
         t.until("NODE", "all of them")
         t.type("down", "enter")
-        t.until("sleep 3", "the chosen one")
+        t.until("group rank 0", "the chosen one")
+
+
+def test_rows_of_ranks_are_those_of_the_series(nodes):
+    for at in (0, 5, 23, 47, 59):
+        text = plain(nodes, "--at", f"{at}.01" if at else "0", columns=120, rows=40)
+        for name, file in [("rank 0", "a"), ("rank 11", "b")]:
+            done = run("show", "--series", "group.cores,proc.mem.pss_now", "--group", name, "--csv", nodes / f"{file}.tacho")
+            row = done.stdout.decode().splitlines()[1 + at].split(",")
+            shown = re.search(rf"^  {name} +(\S+) +([\d.]+) (\w+)", text, re.M)
+            assert shown, text
+            assert shown[1] == "-" if not row[1] else near(float(shown[1]), float(row[1]), len(shown[1].partition(".")[2])), (at, row, shown[0])
+            assert size(shown[2], shown[3]) == pytest.approx(float(row[2]), rel=0.006)
+
+
+def test_groups_of_one_node_are_rows(nodes):
+    with top(nodes / "a.tacho", "--at", "50%", columns=100, rows=30) as t:
+        t.until("paused at", "the processes")
+        t.type("g", "g", "g")
+        t.until(lambda: "GROUP" in t.text() and re.search("^  rank 1 ", t.text(), re.M), "both groups")
+        t.click(5, next(i for i, line in enumerate(t.lines()) if "rank 1" in line))
+        t.type("enter")
+        t.until("group rank 1", "the chosen one")
 
 
 def test_an_earlier_run_is_behind(job):
     with top(job, "--against", job, "--at", "50%", columns=140, rows=40) as t:
-        t.until("of the earlier run", "how far along it is")
+        t.until(lambda: "of the earlier run" in t.text() and "paused at" in t.text(), "how far along it is")
         share = int(re.search(r"(\d+) % of the earlier run", t.text())[1])
         assert 40 <= share <= 60
+        t.type("m", "here", "enter")
+
+
+def ghosts(t):
+    """Cells in the ink of the earlier run."""
+    return sum(cell.fg == "808080" and cell.data != " " for row in range(t.screen.lines) for cell in t.screen.buffer[row].values())
+
+
+def test_an_earlier_run_of_many_nodes_and_groups(nodes, tmp_path):
+    """Half as long, and one group has another name: behind all, a node, a group; and why there is nothing."""
+    (tmp_path / "run").mkdir()
+    long_recording(tmp_path / "run" / "a.tacho", 60, 40, "node01", "rank 0", "rank 9")
+    long_recording(tmp_path / "run" / "b.tacho", 60, 40, "node07", "rank 2", "rank 11")
+    with top(nodes, "--against", tmp_path / "run", "--at", "70%", columns=160, rows=40) as t:
+        t.until(lambda: "of the earlier run" in t.lines()[0] and ghosts(t), "behind all nodes")
+        t.type("g")
+        t.until(lambda: "node01" in t.lines()[0] and ghosts(t), "behind a node")
+        t.type("g")
+        t.until(lambda: "group rank 0" in t.lines()[0] and ghosts(t), "behind a group")
+        t.type("g")
+        t.until(lambda: "no such group in the earlier run" in t.lines()[0] and not ghosts(t), "no such group")
+    with top(nodes, "--against", tmp_path / "run" / "a.tacho", "--at", "70%", columns=160, rows=40) as t:
+        t.until(lambda: "of the earlier run" in t.lines()[0], "behind all nodes")
+        t.type("down", "down", "down", "enter")
+        t.until("no such node in the earlier run, which had 1", "no such node")
+
+
+def test_hundreds_of_nodes_with_few_files(tmp_path):
+    """More than may be open at once, and one more that comes later."""
+    first = tmp_path / "0.tacho"
+    long_recording(first, 20, 5)
+    for i in range(1, 120):
+        (tmp_path / f"{i}.tacho").write_bytes(first.read_bytes())
+    with top(tmp_path, columns=100, rows=30, wrapper=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]) as t:
+        t.until(lambda: "120 nodes" in t.lines()[0] and "ended" in t.lines()[0], "all nodes")
+        assert "Too many" not in t.text() and t.text().count(" ended") > 5, t.text()
+        assert len(list(Path(f"/proc/{t.process.pid}/fd").iterdir())) < 20, "those that have ended are not kept open"
+        (tmp_path / "later.tacho").write_bytes(first.read_bytes())
+        t.until(lambda: "121 nodes" in t.lines()[0], "the one that came")
+        t.type("j", "5s", "enter")
+        t.until("paused at 0m05.0s", "the past")
+        t.type("enter")
+        t.until("PID", "a node's processes")
+        t.type("q")
+        assert t.end() == 0
 
 
 def test_groups_are_shown_one_by_one(tmp_path):
@@ -586,20 +667,70 @@ def test_groups_are_shown_one_by_one(tmp_path):
         t.until(lambda: "group other" in t.text() and "sleep 1.2" not in t.text().split("\n", 1)[1], "the other group")
 
 
-def test_a_frame_of_thousands_of_processes(tmp_path):
-    """Counted, not timed: that it is drawn, and that the next one is small."""
-    path = tmp_path / "many.tacho"
-    herd = BURNERS / "crowd"
-    with start("run", "-q", "-o", path, "--", herd, "2000", stdin=subprocess.PIPE) as recorder:
-        until(path.exists, "the recording")
-        with top(path, columns=120, rows=40) as t:
-            t.until(lambda: (m := re.search(r"of (\d+) processes", t.text())) and int(m[1]) > 1000, "the herd")
-            t.type("page-down", "t")
-            t.until("PID", "a list")
-            t.type("q")
-            assert t.end() == 0
-        recorder.stdin.close()
-        recorder.wait()
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Ten thousand processes at once."""
+    path = tmp_path_factory.mktemp("crowd") / "crowd.tacho"
+    long_recording(path, 6, 10000)
+    return path
+
+
+def cost_of(stderr):
+    names = ["frames", "writes", "bytes", "cpu_s", "rss_kib", "first_bytes"]
+    return dict(zip(names, map(float, re.findall(r"[\d.]+", stderr.decode())), strict=True))
+
+
+def test_ten_thousand_processes(crowd):
+    """Counted, not timed: all are there, a frame has what fits on the screen, and memory is bounded."""
+    processes = json.loads(run("show", "-p", "--json", crowd).stdout)["processes"]
+    some = processes[7777]["pid"]
+    with top(crowd, "--cost", "--at", "3.01", columns=120, rows=40) as t:
+        t.until(lambda: "of 10000 processes" in t.text() and "paused at" in t.text(), "all of them")
+        t.settle()
+        sizes = []
+        for keys in [("page-down",), ("down",), ("left",), ("right",), ("M",), ("t",), ("/", str(some), "enter")]:
+            t.type(*keys)
+            t.settle()
+            sizes.append(max(len(frame) for frame in t.raw.split(b"\033[?2026h")))
+        assert str(some) in chosen(t).split()[0]
+        assert max(sizes) < 60000, "no more than a whole screen"
+        t.type("\\", str(some), "enter")
+        t.until("\n1 of 10000 processes", "one of them")
+        t.type("t")
+        t.until(lambda: re.search(r"\n[2-9] of 10000 processes", t.text()), "and its parents, in the tree")
+        t.type("q")
+        assert t.end() == 0
+        cost = cost_of(t.process.stderr.read())
+        if "asan" not in TACHO:
+            assert cost["rss_kib"] < 150 << 10
+
+
+def test_the_first_frame_does_not_wait_for_the_rest(tmp_path):
+    """Of a long recording the end is shown before the rest is read: counted in bytes, not in seconds."""
+    path = tmp_path / "long.tacho"
+    long_recording(path, 86400, 20)
+    with top(path, "--frames", "1", "--cost", columns=120, rows=40) as t:
+        assert t.end() == 0
+        assert b"23h59m" in t.raw
+        if "asan" not in TACHO:  # which is so slow that more than one piece of it is read
+            assert cost_of(t.process.stderr.read())["first_bytes"] < path.stat().st_size
+    with top(path, columns=120, rows=40) as t:
+        t.until(lambda: " ended" in t.lines()[0], "all of it")
+        t.type("home")
+        t.until("paused at 0m00.0s", "its first tick")
+
+
+def test_those_that_have_ended_are_read_between_frames(tmp_path):
+    path = tmp_path / "long.tacho"
+    long_recording(path, 40000, 20)
+    with top(path, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
+        t.until("paused at", "the middle")
+        t.until(lambda: "with those that ended" not in t.text(), "the living")
+        t.type("x")
+        t.type("i")  # keys are heard meanwhile
+        t.until("with those that ended: totals and peaks", "all of them")
+        assert b"reading those that ended: " in t.raw
+        t.until("ended with 0", "a process that had ended")
 
 
 # ---- whatever a file holds ----
