@@ -487,7 +487,7 @@ static enum app_act letter_of_list(struct top_app *a, uint32_t c)
 		a->follows = !a->follows;
 		break;
 	case 'H':
-		a->p.threads = !a->p.threads;
+		a->p.threads = app_shows_threads(a) ? -1 : 1;
 		break;
 	case 'c':
 		a->p.full_commands = !a->p.full_commands;

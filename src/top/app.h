@@ -89,6 +89,7 @@ void app_show_text(struct top_app *a, char *text);
 void app_close(struct top_app *a);
 bool app_shows_ended(const struct top_app *a);
 bool app_shows_nodes(const struct top_app *a);
+bool app_shows_threads(const struct top_app *a);
 /* What must not be overlooked at this moment; false: nothing. */
 bool app_alarm(struct top_app *a, struct buf *out);
 /* "5m", "-30s", "+10s", "50%", "phase 3", "phase load": false and a message when it is none. */

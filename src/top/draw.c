@@ -26,7 +26,7 @@ const char *const top_help[] = {"Time", "  Left Right        one tick back, forw
 	"  + -               unfold, fold the children",
 	"  F                 stay on this process wherever it moves",
 	"  Space U           tag; no tags. The line above the table adds them up",
-	"  c  H              whole commands or names; the number of threads",
+	"  c  H              whole commands or names; the column of threads",
 	"  x                 those that have ended, with their final accounts", "Run",
 	"  g Enter           the next node or group; that of the chosen row",
 	"  e                 what is found in the run so far, with explanations",
@@ -380,7 +380,7 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		return;
 	}
 	if (*a->message) {
-		frame_words(s, 0, row, a->message, s->columns, INK_BOLD);
+		frame_text(s, 0, row, a->message, strlen(a->message), s->columns, INK_BOLD);
 		return;
 	}
 	column = frame_words(s, 0, row,
@@ -519,6 +519,11 @@ bool app_shows_ended(const struct top_app *a)
 bool app_shows_nodes(const struct top_app *a)
 {
 	return a->m.focus == TOP_ALL && model_has_parts(&a->m);
+}
+
+bool app_shows_threads(const struct top_app *a)
+{
+	return a->p.threads ? a->p.threads > 0 : a->columns >= 110;
 }
 
 int app_draw(struct top_app *a, struct screen *s)

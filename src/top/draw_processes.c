@@ -30,6 +30,11 @@ struct table_view {
 	unsigned command; /* its column */
 };
 
+static bool is_asked_for(const struct top_table *p, enum process_order_by by)
+{
+	return by == BY_THREADS && p->threads > 0;
+}
+
 static void choose_columns(struct table_view *t)
 {
 	const struct top_table *p = &t->a->p;
@@ -43,7 +48,7 @@ static void choose_columns(struct table_view *t)
 
 		t->has[by] = (by != BY_GPU && by != BY_GPU_MEMORY) || gpu;
 		if (by == BY_THREADS)
-			t->has[by] = p->threads || t->s->columns >= 110;
+			t->has[by] = app_shows_threads(t->a);
 		t->width[by] = column_row[i].width;
 		used += t->has[by] ? column_row[i].width + 1 : 0;
 	}
@@ -51,7 +56,7 @@ static void choose_columns(struct table_view *t)
 		size_t go = ARRAY_SIZE(column_row);
 
 		for (size_t i = 0; i < ARRAY_SIZE(column_row); i++)
-			if (t->has[column_row[i].by] && column_row[i].drop &&
+			if (t->has[column_row[i].by] && column_row[i].drop && !is_asked_for(p, column_row[i].by) &&
 				(go == ARRAY_SIZE(column_row) || column_row[i].drop > column_row[go].drop))
 				go = i;
 		if (go == ARRAY_SIZE(column_row))

@@ -1,6 +1,7 @@
 """`tacho top` through a real terminal: every number is the recording's, every key does what the page of keys says, and the
 terminal is as it was after every kind of end."""
 
+import contextlib
 import json
 import math
 import os
@@ -315,6 +316,145 @@ def test_a_report_is_written(job, tmp_path):
     assert (tmp_path / "job.html").exists()
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of two minutes that is always the same: twenty processes of two users, phases, a mark."""
+    path = tmp_path_factory.mktemp("made") / "made.tacho"
+    long_recording(path, 120, 20)
+    return path
+
+
+def rows_of(t):
+    """The rows of the table, as words."""
+    lines = t.lines()
+    head = next(i for i, line in enumerate(lines) if line.lstrip().startswith("PID"))
+    return lines[head], [line.split() for line in lines[head + 1 : -2] if line.split()]
+
+
+@contextlib.contextmanager
+def in_the_middle(made, **size):
+    with top(made, "--at", "60.01", **{"columns": 160, "rows": 40, **size}) as t:
+        t.until(lambda: "paused at 1m00.0s" in t.lines()[0] and "20 of 20 processes" in t.text(), "the middle")
+        yield t
+
+
+def test_keys_of_orders(made):
+    with in_the_middle(made) as t:
+        t.type("t")
+        t.until(lambda: "CPU%▽" in rows_of(t)[0] and "├" not in t.text(), "a list, by CPU")
+        for key, title in [("M", "MEM▽"), ("P", "CPU%▽"), ("T", "TIME▽"), (">", "MEM▽"), ("<", "TIME▽"), ("I", "TIME△"), ("I", "TIME▽")]:
+            t.type(key)
+            t.until(lambda title=title: title in rows_of(t)[0], f"{key}: {title}")
+        seconds = [float(m[1]) for row in rows_of(t)[1] if (m := re.fullmatch(r"([\d.]+)s", row[4]))]
+        assert len(seconds) > 5 and seconds == sorted(seconds, reverse=True)
+        t.type("f6")
+        t.until("Order by", "the list of orders")
+        t.type("down", "enter")
+        t.until(lambda: "MEM▽" in rows_of(t)[0], "the next one")
+        t.type("t")
+        t.until(lambda: "├" in t.text(), "a tree again")
+
+
+def test_keys_of_the_list(made):
+    with in_the_middle(made) as t:
+        pids = [row[0] for row in rows_of(t)[1]]
+        for key, row in [("down", 1), ("down", 2), ("up", 1), ("page-down", 19), ("page-up", 0)]:
+            t.type(key)
+            t.until(lambda row=row: chosen(t) and chosen(t).split()[0] == pids[row], f"{key}: row {row}")
+        t.type("/", "worker", "enter")
+        t.until(lambda: chosen(t).split()[0] in pids[:2], "the first match")
+        at = pids.index(chosen(t).split()[0])
+        t.type("n", "n")
+        t.until(lambda: chosen(t).split()[0] == pids[at + 2], "the one after the next")
+        t.type("page-up", "-")
+        t.until("1 of 20 processes", "the root is folded")
+        t.type("+")
+        t.until("20 of 20 processes", "and unfolded")
+        t.type("down", " ", " ")
+        t.until("2 tagged: ", "two are tagged")
+        t.type("U")
+        t.until(lambda: "tagged" not in t.text(), "none is")
+        t.type("F")
+        t.until("follows", "it stays on the process")
+        pid = chosen(t).split()[0]
+        t.type("t", "M", "I")
+        t.until(lambda: "MEM△" in t.text() and chosen(t).split()[0] == pid, "wherever that is")
+        t.type("esc")
+        t.until(lambda: "follows" not in t.text(), "no more")
+        t.type("u", "1001", "enter")
+        t.until("user: 1001", "processes of a user")
+        assert {row[1] for row in rows_of(t)[1] if row[-1] == "-v"} == {"1001"}
+        t.type("esc", "c")
+        t.until(lambda: "worker -v" not in t.text() and "loader" in t.text(), "names")
+        t.type("c")
+        t.until("worker -v", "whole commands")
+
+
+def test_keys_of_time_and_pages(made):
+    with in_the_middle(made, columns=100) as t:
+        for keys, clock in [("left", "0m59.0s"), ("shift-left", "0m49.0s"), ("right", "0m50.0s"), ("shift-right", "1m00.0s"), ("home", "0m00.0s")]:
+            t.type(keys)
+            t.until(f"paused at {clock}", keys)
+        t.type("Z")
+        t.until(lambda: "playing at 0m02.0s" in t.lines()[0], "it plays")
+        t.type("Z")
+        t.until("paused at", "it is paused")
+        before = re.search(r"curves: (\S+)", t.text())[1]
+        t.type("i")
+        t.until(lambda: re.search(r"curves: (\S+)", t.text())[1] != before, "a shorter time")
+        shorter = re.search(r"curves: (\S+)", t.text())[1]
+        t.type("o")
+        t.until(lambda: re.search(r"curves: (\S+)", t.text())[1] != shorter, "a longer time")
+        for key in ("?", "h", "f1"):
+            t.type(key)
+            t.until("Left Right", "the page of keys")
+            t.type("q")
+            t.until("PID", "the table again")
+        assert "THR" not in rows_of(t)[0]
+        t.type("H")
+        t.until(lambda: "THR" in rows_of(t)[0], "the column of threads")
+        t.type("H", "end")
+        t.until(lambda: " ended" in t.lines()[0] and "THR" not in rows_of(t)[0], "the end")
+        t.type("x")
+        t.until(lambda: "totals and peaks" not in t.text(), "the living alone")
+        t.type("x")
+        t.until("totals and peaks", "and those that had ended")
+        t.type("w")
+        t.until("this recording is kept already", "nothing is to be kept")
+
+
+def test_marks_are_over_the_curves(made, tmp_path):
+    """Those of the job, and one that is set now; on curves and on the time bar."""
+    path = tmp_path / "made.tacho"
+    path.write_bytes(made.read_bytes())
+    at = float(re.search(r"([\d.]+)s .* mark +checkpoint", run("log", path).stdout.decode())[1])
+    with top(path, "--at", f"{at + 1:.2f}", columns=120, rows=40) as t:
+        t.until("paused at", "the moment")
+        t.until(lambda: " mark checkpoint" in t.lines()[0], "its name, for a while")
+        over = {i for i, line in enumerate(t.lines()) if "▾" in line}
+        bar = len(t.lines()) - 2
+        assert bar in over and len(over) >= 3, t.text()
+        before = t.lines()[bar].count("▾")
+        t.type("j", "20s", "enter", "m", "here \u202e now", "enter")
+        t.until(lambda: " mark here \\u202e now" in t.lines()[0] and "' at 20.0 s" in t.text(), "it is set, and its name shown harmlessly")
+        t.type("left")
+        t.until(lambda: " mark here" not in t.lines()[0], "before it")
+        t.type("home")
+        t.until(lambda: t.lines()[bar].count("▾") == before + 1, "the new one on the bar, too")
+        assert "\u202e".encode() not in t.raw
+    with top(path, "--at", "20", columns=120, rows=40, env={"LC_ALL": "C"}) as t:
+        t.until(lambda: " mark here" in t.lines()[0] and "v" in t.lines()[bar], "as it is in the file beside it")
+
+
+def test_all_sizes_from_the_smallest_to_the_largest(made):
+    """No line is wider, no frame higher than the terminal; memory and processes are always there."""
+    for columns in (20, 23, 39, 40, 56, 63, 64, 80, 90, 110, 170, 255, 400):
+        for rows in (5, 6, 7, 8, 11, 12, 14, 24, 100):
+            lines = plain(made, "--at", "50%", columns=columns, rows=rows).splitlines()
+            assert len(lines) <= rows and max(map(len, lines)) <= columns, (columns, rows)
+            assert any("MEM" in line for line in lines[:3]) and any("PID" in line for line in lines), (columns, rows, lines)
+
+
 # ---- a run in progress ----
 
 
@@ -357,12 +497,18 @@ def test_nothing_is_done_while_paused(tmp_path):
             t.type("Z")
             t.until("paused", "pause")
             t.read(0.3)
-            before = switches(t.process.pid)
+            before, read = switches(t.process.pid), bytes_read(t.process.pid)
             assert t.read(1.5) == b""
+            assert bytes_read(t.process.pid) == read
             assert switches(t.process.pid) - before <= 1
             t.type("q")
             assert t.end() == 0
         recorder.terminate()
+
+
+def bytes_read(pid):
+    with open(f"/proc/{pid}/io", encoding="ascii") as io:
+        return int(io.readline().split()[1])
 
 
 def switches(pid):
@@ -436,6 +582,21 @@ def test_the_terminal_goes_away(job):
         os.close(t.theirs)
         os.close(t.ours)
         t.process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_our_own_recorder_crashes(tmp_path, number):
+    with subprocess.Popen(["sleep", "60"]) as sleeper, top(sleeper.pid, env=temporary(tmp_path)) as t:
+        t.until("sleep 60", "the target")
+        child = Path(f"/proc/{t.process.pid}/task/{t.process.pid}/children").read_text(encoding="ascii").split()
+        assert len(child) == 1
+        os.kill(int(child[0]), number)
+        t.until("the recorder is gone", "the alarm")
+        t.type("q")
+        t.end()
+        assert t.is_restored()
+        sleeper.kill()
+    assert not list(tmp_path.glob("tacho-top-*"))
 
 
 # ---- targets and commands ----
