@@ -19,10 +19,10 @@
 
 extern const struct cmd cmd_top;
 
-#define LOOK_NS (NSEC_PER_SEC / 4)    /* between two looks at files that grow */
+#define LOOK_NS (NSEC_PER_SEC / 4) /* between two looks at files that grow */
 #define LOOK_FOR_MORE_NS (2 * NSEC_PER_SEC)
 #define BUDGET_NS (NSEC_PER_SEC / 20) /* of reading between two frames */
-#define FIRST_NS (NSEC_PER_SEC / 5)  /* the first frame comes after so long, whatever was read */
+#define FIRST_NS (NSEC_PER_SEC / 5)   /* the first frame comes after so long, whatever was read */
 #define FIRST_AT_NS (2 * NSEC_PER_SEC)
 #define COLUMNS_PLAIN 100
 #define ROWS_PLAIN 30
@@ -342,7 +342,8 @@ static void say_cost(const struct top_session *t)
 
 	if (!t->args->cost || getrusage(RUSAGE_SELF, &used) < 0)
 		return;
-	fprintf(stderr, "%llu frames, %llu writes, %llu bytes, %.6f s CPU, %ld KiB, %llu bytes read for the first\n",
+	fprintf(stderr,
+		"%llu frames, %llu writes, %llu bytes, %.6f s CPU, %ld KiB, %llu bytes read for the first\n",
 		(unsigned long long)t->frames, (unsigned long long)t->tty.writes,
 		(unsigned long long)t->tty.bytes,
 		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +

@@ -112,7 +112,8 @@ struct walk *walk_close(struct walk *s);
 int walk_next(struct walk *s);
 /* From now on the end is where its recorder ended. -ENOMEM. */
 int walk_follow(struct walk *s, const char *path);
-/* For those who follow many: after WALK_WAIT or 0, gives back the file and the buffers until there is more. */
+/* For those who follow many: after WALK_WAIT or 0, gives back the file and the buffers until there is more.
+ */
 void walk_rest(struct walk *s);
 /* To be called before the first walk_next(): passes over what is long before the time (INT64_MAX: the end),
  * so that what is computed from a tick and those shortly before it is the same from that time on.

@@ -47,8 +47,6 @@ struct store_reader {
 	struct scan_item item;
 	uint64_t item_at; /* where the last block, or the bytes that are no block, began */
 
-	dev_t device; /* while it rests */
-	ino_t inode;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
 	uint64_t content;     /* decoded from the present block */
@@ -565,35 +563,13 @@ static int lose_good(struct store_reader *r, uint64_t bytes, const char *reason,
 	return lose(r, bytes, reason, ret);
 }
 
-static int inflate_schema(const uint8_t *p, size_t n, struct buf *out)
-{
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	ZSTD_inBuffer in = {p, n, 0};
-	size_t left = 1;
-
-	if (!zstd)
-		return -ENOMEM;
-	ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
-	while (left && buf_reserve(out, MIN(STEP, SCHEMA_MAX - out->len))) {
-		ZSTD_outBuffer o = {out->data + out->len, out->cap - out->len, 0};
-		size_t before = in.pos;
-
-		left = ZSTD_decompressStream(zstd, &o, &in);
-		out->len += o.pos;
-		if (ZSTD_isError(left) || (left && !o.pos && in.pos == before))
-			break;
-	}
-	ZSTD_freeDCtx(zstd);
-	return left ? -EBADMSG : 0;
-}
-
 static int take_schema(struct store_reader *r, const struct scan_item *item, struct store_record *ret)
 {
 	struct buf bytes;
 	int e;
 
 	buf_init(&bytes, SCHEMA_MAX);
-	e = inflate_schema(item->payload, item->header.length, &bytes);
+	e = schema_inflate(item->payload, item->header.length, &bytes);
 	if (e == 0 && r->schema) {
 		bool same = bytes.len == r->schema_bytes.len &&
 			!memcmp(bytes.data, r->schema_bytes.data, bytes.len);
@@ -919,15 +895,9 @@ int store_open(const char *path, struct store_reader **ret)
 
 bool store_rest(struct store_reader *r, bool ended)
 {
-	struct stat st;
-
-	if (r->scan.fd < 0 || r->has_item || r->in.src || r->raw_end > r->raw_start ||
-		fstat(r->scan.fd, &st) < 0)
+	if (r->has_item || r->in.src || r->raw_end > r->raw_start || scan_rest(&r->scan) < 0)
 		return false;
 	clean_up(r);
-	r->device = st.st_dev;
-	r->inode = st.st_ino;
-	scan_rest(&r->scan);
 	free(r->raw);
 	r->raw = NULL;
 	r->raw_start = r->raw_end = 0;
@@ -940,30 +910,9 @@ bool store_rest(struct store_reader *r, bool ended)
 
 int store_wake(struct store_reader *r, const char *path)
 {
-	struct stat st;
-	int fd;
-
-	if (!r->zstd)
-		return -EBADF;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT ? -ESTALE : -errno;
-	if (fstat(fd, &st) < 0 || st.st_dev != r->device || st.st_ino != r->inode) {
-		close(fd);
-		return -ESTALE;
-	}
-	r->raw = malloc(RAW_CAP);
-	if (!r->raw) {
-		close(fd);
-		return -ENOMEM;
-	}
-	if (scan_wake(&r->scan, fd) < 0) {
-		free(r->raw);
-		r->raw = NULL;
-		scan_rest(&r->scan);
-		return -ENOMEM;
-	}
-	return 0;
+	if (!r->raw)
+		r->raw = malloc(RAW_CAP);
+	return r->raw ? scan_wake(&r->scan, path) : -ENOMEM;
 }
 
 struct store_reader *store_close(struct store_reader *r)

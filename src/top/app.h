@@ -16,7 +16,7 @@ enum app_act {
 	ACT_REPORT,
 	ACT_KEEP, /* app.text: the name; empty: one of our choice */
 	ACT_EXPLAIN,
-	ACT_KILL,  /* signal `app.kill_signal` to app.kill_pid */
+	ACT_KILL, /* signal `app.kill_signal` to app.kill_pid */
 };
 
 enum app_prompt {
@@ -47,7 +47,7 @@ struct top_app {
 	enum play play;
 	bool utf8, can_keep, can_kill, follows; /* follows: the cursor stays on its process */
 	bool ended;				/* those that ended are shown */
-	double ended_share; /* so much of the recording was read for them */
+	double ended_share;			/* so much of the recording was read for them */
 	bool ended_by_itself; /* at the end of a finished run alone: the user did not ask for them */
 	char *title;	      /* of what we started; NULL: nothing */
 	/* The cursor. */
@@ -117,8 +117,8 @@ void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned colu
 int phase_paper(const struct run_events *e, double time_s);
 /* `group`: of one of the reading's groups; negative: of all.
  * Values for the halves of so many columns, of the window up to the moment; peaks are kept. */
-void curve_values(const struct top_reading *r, enum top_value which, int group, int64_t time_ns, int64_t window_ns,
-	unsigned halves, float *out);
+void curve_values(const struct top_reading *r, enum top_value which, int group, int64_t time_ns,
+	int64_t window_ns, unsigned halves, float *out);
 /* What a window column stands for: the end of its time, in seconds of the node. */
 double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned halves);
 char *format_clock(char out[static UNITS_SIZE], double seconds);

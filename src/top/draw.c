@@ -158,6 +158,8 @@ static void job_words(struct top_app *a, struct buf *out)
 	if (command && command->len)
 		add_command(out, command->value, command->len - (!command->value[command->len - 1]),
 			LETTERS_UTF8);
+	else if (!strcmp(target, "user:"))
+		buf_adds(out, "your processes");
 	else if (*target)
 		add_text(out, target, strlen(target), LETTERS_UTF8);
 	else if (a->title)
@@ -326,7 +328,7 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 	struct model *m = &a->m;
 	size_t node = model_main(m);
 	const struct top_reading *r = node < m->nr ? m->node[node].main : NULL;
-	double end_s = (double)model_end(m) / 1e9, most = 0, offset_s;
+	double end_s = (double)model_end(m) / 1e9, most = 0, offset_s, known_s = -INFINITY, hold_s;
 	unsigned from = 9, columns, at;
 	float value[2000];
 
@@ -335,6 +337,7 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 		return;
 	columns = MIN(s->columns - 2 * from, 1000u);
 	offset_s = (double)m->node[node].offset_ns / 1e9;
+	hold_s = 2.5 * reading_interval(r);
 	frame_words(s, 0, row, "0", 8, INK_DIM);
 	frame_printf(s, from + columns + 1, row, 9, INK_DIM, "%s", format_duration(SHOWN, end_s));
 	for (unsigned i = 0; i < columns * 2; i++) {
@@ -342,6 +345,10 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 
 		value[i] = (float)overview_value(r, t - offset_s, next - offset_s);
 		most = known_max(most, value[i]);
+		if (!isnan(value[i]))
+			known_s = next;
+		else if (i && t - known_s < hold_s) /* between two ticks */
+			value[i] = value[i - 1];
 	}
 	for (unsigned i = 0; i < columns * 2; i++)
 		value[i] = most > 0 ? (float)(value[i] / most) : NAN;
@@ -458,7 +465,8 @@ static void draw_table_line(struct top_app *a, struct screen *s, unsigned row)
 			cores += isnan(p->line[i].value[BY_CPU]) ? 0 : p->line[i].value[BY_CPU];
 			memory += isnan(p->line[i].value[BY_MEMORY]) ? 0 : p->line[i].value[BY_MEMORY];
 		}
-	column = frame_printf(s, 0, row, s->columns, INK_DIM, "%u of %u processes%s", p->nr_shown, p->nr,
+	column = frame_printf(s, 0, row, s->columns, INK_DIM, "%u of %u process%s%s", p->nr_shown, p->nr,
+		p->nr == 1 ? "" : "es",
 		app_shows_ended(a) && p->all ? ", with those that ended: totals and peaks" : "");
 	if (app_shows_ended(a) && !p->all)
 		column += frame_printf(s, column, row, s->columns - column, INK_BOLD,

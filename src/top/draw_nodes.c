@@ -28,7 +28,7 @@ static long rank_number(const char *name)
 }
 
 /* Ranks by their number, other groups as they came. */
-static int add_groups(struct top_app *a, size_t node, const struct parts *p)
+static int add_groups(struct top_app *a, size_t node, const struct top_parts *p)
 {
 	size_t from = a->nr_parts;
 	bool ranks = false;
@@ -171,7 +171,8 @@ static void draw_name(
 	if (node->host && *node->host && !same_host(a, p->node)) {
 		name = node->host;
 		len = strlen(name);
-	} else if (len > strlen(RECORDING_SUFFIX) && !strcmp(name + len - strlen(RECORDING_SUFFIX), RECORDING_SUFFIX)) {
+	} else if (len > strlen(RECORDING_SUFFIX) &&
+		!strcmp(name + len - strlen(RECORDING_SUFFIX), RECORDING_SUFFIX)) {
 		len -= strlen(RECORDING_SUFFIX);
 	}
 	frame_text(s, 0, row, name, len, width, INK_PLAIN);
@@ -213,8 +214,8 @@ static void draw_row(struct top_app *a, struct screen *s, const struct part_row 
 	}
 }
 
-static void draw_flag(struct top_app *a, struct screen *s, const struct part_row *p, unsigned row,
-	bool slow, double share)
+static void draw_flag(
+	struct top_app *a, struct screen *s, const struct part_row *p, unsigned row, bool slow, double share)
 {
 	const struct top_node *node = &a->m.node[p->node];
 	unsigned column = s->columns - FLAG;

@@ -238,7 +238,7 @@ static void say_reach(struct panels *p, struct panel_words *w, double memory, do
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
 	left = limit > memory ? (limit - memory) / slope : 0;
-	if (slope > 0 && limit > 0 && left < 86400)
+	if (slope > 0 && limit > 0 && (left < 600 || (memory > limit / 10 && left < 86400)))
 		say(w, left < 60 ? INK_ALARM : INK_BOLD, "%s limit in %s", p->s->utf8 ? "→" : "->",
 			format_duration(SHOWN, left));
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));
@@ -301,9 +301,11 @@ static void say_cpu(struct panels *p, struct panel_words *w)
 	else
 		say(w, INK_BOLD, "%s cores", format_cores(SHOWN, cores));
 	if (!isnan(p->value[TOP_PROCESSES]))
-		say(w, INK_PLAIN, "%.0f processes", p->value[TOP_PROCESSES]);
+		say(w, INK_PLAIN, "%.0f process%s", p->value[TOP_PROCESSES],
+			p->value[TOP_PROCESSES] == 1 ? "" : "es");
 	if (!isnan(p->value[TOP_THREADS]))
-		say(w, INK_PLAIN, "%.0f threads", p->value[TOP_THREADS]);
+		say(w, INK_PLAIN, "%.0f thread%s", p->value[TOP_THREADS],
+			p->value[TOP_THREADS] == 1 ? "" : "s");
 }
 
 static void say_gpu(struct panels *p, struct panel_words *w)

@@ -28,7 +28,8 @@ struct ghost {
 	char why[160]; /* nothing is shown */
 };
 
-static int read_whole(const char *path, const char *group, size_t points, struct top_reading **ret, struct buf *reterr)
+static int read_whole(
+	const char *path, const char *group, size_t points, struct top_reading **ret, struct buf *reterr)
 {
 	const struct reading_options o = {.group = group, .points = points};
 	int r = reading_open(path, &o, ret, reterr);
@@ -52,8 +53,8 @@ static int read_nodes(struct ghost *g, const struct run *run, struct buf *reterr
 	for (size_t i = 0; i < run->nr && r >= 0; i++) {
 		struct ghost_node *n = &g->node[g->nr];
 
-		r = read_whole(run->path[i], NULL, MAX(GHOST_POINTS / run->nr, GHOST_POINTS_LEAST), &n->reading,
-			reterr);
+		r = read_whole(run->path[i], NULL, MAX(GHOST_POINTS / run->nr, GHOST_POINTS_LEAST),
+			&n->reading, reterr);
 		if (r < 0)
 			break;
 		g->nr++;

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define LOOK_NS (2 * NSEC_PER_SEC)   /* between two looks for new recordings */
-#define TRY_NS (NSEC_PER_SEC / 4)    /* between two tries at a young one */
+#define LOOK_NS (2 * NSEC_PER_SEC)	   /* between two looks for new recordings */
+#define TRY_NS (NSEC_PER_SEC / 4)	   /* between two tries at a young one */
 #define LOOK_ANYWAY_NS (60 * NSEC_PER_SEC) /* though no directory has changed */
-#define LONG_BYTES ((off_t)4 << 20) /* of such a recording the end is read first */
-#define FIT_NS (NSEC_PER_SEC / 4)    /* reading for another look, before it is shown */
-#define NODES_FEW ((size_t)16)	     /* of more nodes processes are read for the one that is looked at */
+#define LONG_BYTES ((off_t)4 << 20)	   /* of such a recording the end is read first */
+#define FIT_NS (NSEC_PER_SEC / 4)	   /* reading for another look, before it is shown */
+#define NODES_FEW ((size_t)16) /* of more nodes processes are read for the one that is looked at */
 #define WINDOW_NS (300 * NSEC_PER_SEC)
 #define WINDOW_LEAST_NS (10 * NSEC_PER_SEC)
 #define WINDOW_LIVE_NS (60 * NSEC_PER_SEC)
@@ -566,7 +566,7 @@ int model_focus(struct model *m, size_t node, const char *group)
 	return 0;
 }
 
-static const struct parts *parts_of(const struct model *m, size_t node)
+static const struct top_parts *parts_of(const struct model *m, size_t node)
 {
 	return node < m->nr && m->node[node].main ? m->node[node].main->parts : NULL;
 }
@@ -580,7 +580,7 @@ bool model_has_parts(const struct model *m)
 int model_next_focus(struct model *m)
 {
 	size_t node = m->focus == TOP_ALL ? 0 : m->focus;
-	const struct parts *parts = parts_of(m, node);
+	const struct top_parts *parts = parts_of(m, node);
 	unsigned next = 0, nr = parts_nr(parts);
 
 	if (!m->nr)
@@ -631,22 +631,19 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
 }
 
 #define SLOPE_S 30.0
+#define SLOPE_SHORT_S 10.0
 #define SLOPE_POINTS 5
 
-/* A straight line through the last half minute. */
-double memory_slope(const struct top_reading *r, int64_t time_ns)
+/* A straight line through so many seconds, and some points at least. */
+static double slope_over(const struct top_reading *r, size_t at, double seconds)
 {
-	size_t at = reading_index(r, time_ns);
-	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0;
+	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0 = (double)reading_point(r, at)->time_ns / 1e9;
 
-	if (at >= r->nr_points)
-		return NAN;
-	t0 = (double)reading_point(r, at)->time_ns / 1e9;
 	for (size_t i = at + 1; i--;) {
 		const struct top_point *p = reading_point(r, i);
 		double t = (double)p->time_ns / 1e9 - t0, memory = point_memory(p);
 
-		if (t < -SLOPE_S)
+		if (t < -seconds && (n >= SLOPE_POINTS || t < -SLOPE_S))
 			break;
 		if (isnan(memory))
 			continue;
@@ -659,4 +656,22 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 	if (n < SLOPE_POINTS || n * stt - st * st <= 0)
 		return NAN;
 	return (n * stm - st * sm) / (n * stt - st * st);
+}
+
+/* What has grown in one step does not grow now: over the last half minute and over the end of it, the less.
+ */
+double memory_slope(const struct top_reading *r, int64_t time_ns)
+{
+	size_t at = reading_index(r, time_ns);
+	double slope, now;
+
+	if (at >= r->nr_points)
+		return NAN;
+	slope = slope_over(r, at, SLOPE_S);
+	now = slope_over(r, at, SLOPE_SHORT_S);
+	if (isnan(slope) || isnan(now))
+		return NAN;
+	if (slope > 0)
+		return MIN(slope, MAX(now, 0.0));
+	return MAX(slope, MIN(now, 0.0));
 }

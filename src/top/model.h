@@ -37,14 +37,14 @@ struct model {
 	int64_t time_ns, window_ns; /* window: what curves show */
 	bool own_window;	    /* the user chose it; else it grows with the run, to some minutes */
 	int64_t start_wall_ns, looked_ns, changed_ns;
-	bool expects;	/* some of what is in a directory is no recording yet */
-	size_t turn;	/* the node that is read first at the next look */
-	double share;	/* of what is there that was read; 1: all */
-	bool few_files; /* not all recordings can be open at once */
-	struct ghost *ghost; /* NULL: none */
+	bool expects;	      /* some of what is in a directory is no recording yet */
+	size_t turn;	      /* the node that is read first at the next look */
+	double share;	      /* of what is there that was read; 1: all */
+	bool few_files;	      /* not all recordings can be open at once */
+	struct ghost *ghost;  /* NULL: none */
 	int64_t fit_until_ns; /* model_focus() may read so long */
-	int64_t fresh_ns;    /* when a tick came last, by the monotonic clock */
-	bool news;	     /* something is other than it was at the last look */
+	int64_t fresh_ns;     /* when a tick came last, by the monotonic clock */
+	bool news;	      /* something is other than it was at the last look */
 };
 
 /* A node at the moment that is looked at. */
@@ -89,8 +89,8 @@ double memory_slope(const struct top_reading *r, int64_t time_ns);
 
 int ghost_open(const char *path, struct ghost **ret, struct buf *reterr);
 struct ghost *ghost_close(struct ghost *g);
-/* Chooses what of it is behind the nodes or the group that the model looks at. NULL, or why there is nothing of
- * it to be shown. */
+/* Chooses what of it is behind the nodes or the group that the model looks at. NULL, or why there is nothing
+ * of it to be shown. */
 const char *ghost_look(struct ghost *g, const struct model *m);
 bool ghost_is_shown(const struct ghost *g); /* g may be NULL; the rest needs it */
 /* The moment of the earlier run that corresponds to this one: phases that both have are laid over each other.

@@ -1,5 +1,5 @@
-/* The groups of a recording side by side: see parts.h. Memory is folded from the rows of processes once for all
- * groups; cores, which count those that have ended, are sums over each. */
+/* The groups of a recording side by side: see parts.h. Memory is folded from the rows of processes once for
+ * all groups; cores, which count those that have ended, are sums over each. */
 #include "top/parts.h"
 
 #include "base/owned.h"
@@ -11,7 +11,7 @@
 
 #define NO_GROUP GROUPS_MOST /* the sum in which no process is: what a group was before it appeared */
 
-struct parts {
+struct top_parts {
 	struct walk *walk;
 	struct column memory, cores;
 	bool has_memory, has_cores;
@@ -27,9 +27,10 @@ struct parts {
 	size_t places, stride;
 };
 
-static int whole_new(struct parts *p, unsigned g)
+static int whole_new(struct top_parts *p, unsigned g)
 {
-	const struct filter nobody = {.of_user = true, .uid = INT64_MIN}, of = {.groups = UINT64_C(1) << (g & 63)};
+	const struct filter nobody = {.of_user = true, .uid = INT64_MIN},
+			    of = {.groups = UINT64_C(1) << (g & 63)};
 
 	p->whole[g] = calloc(1, sizeof(*p->whole[g]));
 	if (!p->whole[g])
@@ -39,9 +40,9 @@ static int whole_new(struct parts *p, unsigned g)
 	return whole_go_on(p->whole[g], p->whole[NO_GROUP], &of, &p->sums);
 }
 
-int parts_open(struct walk *walk, struct parts **ret)
+int parts_open(struct walk *walk, struct top_parts **ret)
 {
-	struct parts *p;
+	struct top_parts *p;
 	int r = 0;
 
 	*ret = NULL;
@@ -65,7 +66,7 @@ int parts_open(struct walk *walk, struct parts **ret)
 	return r;
 }
 
-void parts_close(struct parts *p)
+void parts_close(struct top_parts *p)
 {
 	if (!p)
 		return;
@@ -80,7 +81,7 @@ void parts_close(struct parts *p)
 	free(p);
 }
 
-static int more_groups(struct parts *p)
+static int more_groups(struct top_parts *p)
 {
 	int r = 0;
 
@@ -92,7 +93,7 @@ static int more_groups(struct parts *p)
 	return r;
 }
 
-int parts_tick(struct parts *p)
+int parts_tick(struct top_parts *p)
 {
 	int r = more_groups(p);
 
@@ -114,7 +115,7 @@ int parts_tick(struct parts *p)
 	return 0;
 }
 
-static int make_room(struct parts *p, size_t places)
+static int make_room(struct top_parts *p, size_t places)
 {
 	size_t stride = MAX(p->stride, (size_t)2);
 	float *more;
@@ -138,7 +139,7 @@ static int make_room(struct parts *p, size_t places)
 	return 0;
 }
 
-int parts_take(struct parts *p, ptrdiff_t place, size_t places, int64_t time_ns)
+int parts_take(struct top_parts *p, ptrdiff_t place, size_t places, int64_t time_ns)
 {
 	bool last = time_ns == p->walk->time_ns;
 	int r = p->nr ? make_room(p, places) : 0;
@@ -157,12 +158,12 @@ int parts_take(struct parts *p, ptrdiff_t place, size_t places, int64_t time_ns)
 	return r;
 }
 
-unsigned parts_nr(const struct parts *p)
+unsigned parts_nr(const struct top_parts *p)
 {
 	return p ? p->nr : 0;
 }
 
-const char *parts_name(const struct parts *p, unsigned group)
+const char *parts_name(const struct top_parts *p, unsigned group)
 {
 	return p->walk->group.item[group].name;
 }
@@ -172,7 +173,7 @@ bool part_is_rank(const char *name)
 	return !strncmp(name, "rank ", 5) && name[5] && strspn(name + 5, "0123456789") == strlen(name + 5);
 }
 
-double parts_value(const struct parts *p, ptrdiff_t place, unsigned group, enum part_value which)
+double parts_value(const struct top_parts *p, ptrdiff_t place, unsigned group, enum part_value which)
 {
 	if (group >= p->stride || (size_t)place >= p->places)
 		return NAN;

@@ -7,20 +7,20 @@
 
 enum part_value { PART_CORES, PART_MEMORY, NR_PART_VALUES };
 
-struct parts;
+struct top_parts;
 
 /* *ret is NULL where there is nothing to tell of groups. -ENOMEM. */
-int parts_open(struct walk *walk, struct parts **ret);
-void parts_close(struct parts *p);
+int parts_open(struct walk *walk, struct top_parts **ret);
+void parts_close(struct top_parts *p);
 /* After each tick of the walk. -ENOMEM. */
-int parts_tick(struct parts *p);
+int parts_tick(struct top_parts *p);
 /* The numbers of that tick, which is the one before that of the walk, or the last, go to this place of so
  * many. -ENOMEM. */
-int parts_take(struct parts *p, ptrdiff_t place, size_t places, int64_t time_ns);
-unsigned parts_nr(const struct parts *p); /* groups so far; p may be NULL */
+int parts_take(struct top_parts *p, ptrdiff_t place, size_t places, int64_t time_ns);
+unsigned parts_nr(const struct top_parts *p); /* groups so far; p may be NULL */
 /* Borrowed, any bytes but NUL. */
-const char *parts_name(const struct parts *p, unsigned group);
+const char *parts_name(const struct top_parts *p, unsigned group);
 bool part_is_rank(const char *name);
 /* NAN: not known. */
-double parts_value(const struct parts *p, ptrdiff_t place, unsigned group, enum part_value which);
+double parts_value(const struct top_parts *p, ptrdiff_t place, unsigned group, enum part_value which);
 #endif

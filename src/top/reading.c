@@ -359,7 +359,8 @@ static bool may_have_groups(const struct walk *walk)
 {
 	const char *target = meta_text(&walk->meta, "target");
 
-	return walk->has_groups || walk->group.nr || str_starts(target, "job") || str_starts(target, "match:");
+	return walk->has_groups || walk->group.nr || str_starts(target, "job") ||
+		str_starts(target, "match:");
 }
 
 static int find_columns(struct top_reading *r)
@@ -383,7 +384,8 @@ static int series_begin(
 	struct top_reading *r, const struct reading_options *o, bool whole, struct buf *reterr)
 {
 	const char *metric[NR_TOP_VALUES];
-	struct series_query query = {.metric = metric, .if_known = true, .group = o->group, .whole = whole, .near = o->near};
+	struct series_query query = {
+		.metric = metric, .if_known = true, .group = o->group, .whole = whole, .near = o->near};
 	bool end = o->from_ns == INT64_MAX;
 	int e;
 

@@ -60,7 +60,7 @@ static inline double point_memory(const struct top_point *p)
 enum reading_state { READING_ON, READING_WAITS, READING_ENDED };
 
 struct reading_rows;
-struct parts;
+struct top_parts;
 
 struct top_reading {
 	struct walk_observer observer; /* first */
@@ -70,7 +70,7 @@ struct top_reading {
 	enum top_value of_column[SERIES_MAX];
 	bool has[NR_TOP_VALUES]; /* the recording has it */
 	struct reading_rows *rows;
-	struct parts *parts; /* its groups of processes; NULL: it has none */
+	struct top_parts *parts;  /* its groups of processes; NULL: it has none */
 	struct run_events events; /* times on the recording's clock */
 	struct gathering *gathering;
 	struct idmap who_by_id;
@@ -91,7 +91,7 @@ struct top_reading {
 	double overview_step_s; /* 0: nothing yet */
 	enum reading_state state;
 	bool complete, rests; /* rests: files are not kept open while nothing is read */
-	int error; /* negative errno: it cannot be read on */
+	int error;	      /* negative errno: it cannot be read on */
 };
 
 struct reading_options {
@@ -99,7 +99,7 @@ struct reading_options {
 	int64_t from_ns;   /* 0: the first tick; INT64_MAX: the last that there is */
 	int64_t tables_from_ns;
 	bool tables, follow, parts, rests;
-	bool near; /* soon: what only the time before could tell is not known */
+	bool near;     /* soon: what only the time before could tell is not known */
 	size_t points; /* at most so many are kept */
 };
 
