@@ -111,8 +111,8 @@ const struct run_event *phase_at(const struct run_events *e, double time_s);
 /* The last mark of the job in this time, both inclusive; NULL: there is none. */
 const struct run_event *mark_in(const struct run_events *e, double from_s, double to_s);
 /* Where marks are, over so many columns of which each stands for that much time after the first. */
-void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row, unsigned columns,
-	double from_s, double step_s);
+void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row,
+	unsigned columns, double from_s, double step_s);
 /* Paper of the band at that moment; INK_PLAIN: no phase. */
 int phase_paper(const struct run_events *e, double time_s);
 /* `group`: of one of the reading's groups; negative: of all.

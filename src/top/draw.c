@@ -82,8 +82,8 @@ const struct run_event *mark_in(const struct run_events *e, double from_s, doubl
 	return NULL;
 }
 
-void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row, unsigned columns,
-	double from_s, double step_s)
+void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row,
+	unsigned columns, double from_s, double step_s)
 {
 	for (size_t i = 0; e && i < e->nr_events; i++) {
 		double at = floor((e->event[i].time_s - from_s) / step_s);
