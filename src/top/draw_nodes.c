@@ -198,7 +198,8 @@ static void draw_row(struct top_app *a, struct screen *s, const struct part_row 
 	}
 	if (n->cpus > 0)
 		snprintf(cpus, sizeof(cpus), "/%s", format_number(SHOWN, n->cpus));
-	frame_printf(s, column, row, 11, INK_PLAIN, "%5s%s", format_cores(SHOWN, n->cores), cpus);
+	frame_printf(s, column, row, 11, INK_PLAIN, "%5s%s",
+		isnan(n->cores) ? "-" : format_cores(SHOWN, n->cores), cpus);
 	column += 12;
 	frame_printf(s, column, row, l->memory, INK_PLAIN, "%s%s%s",
 		isnan(n->memory) ? "-" : format_bytes(SHOWN, n->memory), n->limit > 0 ? " of " : "",

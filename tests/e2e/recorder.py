@@ -16,7 +16,7 @@ import pytest
 
 TACHO = os.environ["TACHO"]
 BURNERS = Path(TACHO).parent / "tests" / "burners"
-PATIENCE_S = 8
+PATIENCE_S = 60
 
 
 def run(*words, **kwargs):
