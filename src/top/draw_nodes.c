@@ -35,6 +35,8 @@ static int add_groups(struct top_app *a, size_t node, const struct top_parts *p)
 
 	for (unsigned g = 0; g < parts_nr(p); g++)
 		ranks |= part_is_rank(parts_name(p, g));
+	if (!ranks && parts_nr(p) < 2) /* the node again */
+		return 0;
 	for (unsigned g = 0; g < parts_nr(p); g++) {
 		const char *name = parts_name(p, g);
 		struct part_row *row;

@@ -359,7 +359,8 @@ static bool may_have_groups(const struct walk *walk)
 {
 	const char *target = meta_text(&walk->meta, "target");
 
-	return walk->has_groups || walk->group.nr || str_starts(target, "job") ||
+	/* Of a single target there is one group, which is the whole. */
+	return (walk->has_groups && !*target) || walk->group.nr > 1 || str_starts(target, "job") ||
 		str_starts(target, "match:");
 }
 
