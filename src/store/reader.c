@@ -910,7 +910,7 @@ bool store_rest(struct store_reader *r, bool ended)
 
 int store_wake(struct store_reader *r, const char *path)
 {
-	if (!r->raw)
+	if (!r->raw && r->zstd)
 		r->raw = malloc(RAW_CAP);
 	return r->raw ? scan_wake(&r->scan, path) : -ENOMEM;
 }
