@@ -794,6 +794,29 @@ def test_an_earlier_run_of_many_nodes_and_groups(nodes, tmp_path):
         t.until("no such node in the earlier run, which had 1", "no such node")
 
 
+def open_recordings(pid):
+    with contextlib.suppress(OSError):
+        return [name for fd in Path(f"/proc/{pid}/fd").iterdir() if (name := os.readlink(fd)).endswith(".tacho")]
+    return None
+
+
+def test_runs_in_progress_with_few_files(tmp_path):
+    """Where not all can be open at once each is opened when it has grown; to their end."""
+    with contextlib.ExitStack() as stack:
+        recorders = [stack.enter_context(start("run", "-q", "-i", "100ms", "-o", tmp_path / f"{name}.tacho", "--", "sh", "-c", "read line; exit 3",
+                                               stdin=subprocess.PIPE)) for name in "ab"]  # fmt: skip
+        until(lambda: all((tmp_path / f"{name}.tacho").exists() for name in "ab"), "two recordings")
+        with top(tmp_path, "--delay", "100ms", columns=100, rows=30, wrapper=["sh", "-c", 'ulimit -n 44; exec "$@"', "sh"]) as t:
+            t.until(lambda: "2 nodes" in t.lines()[0] and " live" in t.lines()[0] and "2 processes" in t.text(), "both of them")
+            first = t.lines()[0]
+            until(lambda: t.read(0.02) is not None and open_recordings(t.process.pid) == [], "none is open between two looks")
+            t.until(lambda: " live" in t.lines()[0] and t.lines()[0] != first, "they are read on")
+            for recorder in recorders:
+                recorder.stdin.close()
+                recorder.wait()
+            t.until(lambda: "ended" in t.lines()[0] and "unfinished" not in t.text(), "their end")
+
+
 def test_hundreds_of_nodes_with_few_files(tmp_path):
     """More than may be open at once, and one more that comes later."""
     first = tmp_path / "0.tacho"
