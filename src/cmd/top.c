@@ -1,6 +1,7 @@
 /* `tacho top`: a run on the screen while it goes on, or afterwards; and back in time. */
 #include "cmd/top.h"
 
+#include "base/progress.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/reading.h"
@@ -18,8 +19,11 @@
 
 extern const struct cmd cmd_top;
 
-#define LOOK_NS (NSEC_PER_SEC / 4)    /* between two looks at files that grow */
+#define LOOK_NS (NSEC_PER_SEC / 4) /* between two looks at files that grow */
+#define LOOK_FOR_MORE_NS (2 * NSEC_PER_SEC)
 #define BUDGET_NS (NSEC_PER_SEC / 20) /* of reading between two frames */
+#define FIRST_NS (NSEC_PER_SEC / 5)   /* the first frame comes after so long, whatever was read */
+#define FIRST_AT_NS (2 * NSEC_PER_SEC)
 #define COLUMNS_PLAIN 100
 #define ROWS_PLAIN 30
 
@@ -117,8 +121,10 @@ struct top_session {
 	struct top_recorder recorder;
 	struct tty tty;
 	uint64_t frames;
+	uint64_t first_bytes; /* of recordings, that were read for the first frame */
 	unsigned silence;
-	int64_t drawn_ns, played_ns;
+	int64_t begun_ns, drawn_ns, played_ns;
+	bool settled; /* what was there at the start was read */
 };
 
 static void open_run(struct top_session *t, const char *const *path, size_t nr, bool wait)
@@ -186,6 +192,45 @@ static void open_ghost(struct top_session *t)
 	buf_release(&err);
 }
 
+/* ---- the beginning ---- */
+
+static uint64_t bytes_read; /* of recordings; by the threads of a run that is opened, too */
+
+static void count_bytes(uint64_t bytes)
+{
+	__atomic_add_fetch(&bytes_read, bytes, __ATOMIC_RELAXED);
+}
+
+/* What there was at the start is read: of a run that is over there is nothing alive at its end, and its
+ * processes are those that ended; and now it is known where --at is. */
+static bool settle(struct top_session *t)
+{
+	int64_t at;
+
+	if (t->settled)
+		return true;
+	t->settled = true;
+	if (!t->recorder.directory && model_is_over(&t->app.m) && !t->app.ended)
+		t->app.ended = t->app.ended_by_itself = true;
+	if (!t->args->at)
+		return true;
+	if (!app_parse_time(&t->app, t->args->at, &at))
+		return false;
+	model_go(&t->app.m, at);
+	t->app.play = t->app.m.live ? PLAY_LIVE : PLAY_PAUSED;
+	return true;
+}
+
+/* The first frame comes soon, unless it would not be the one that was asked for. */
+static bool is_time_for_a_frame(const struct top_session *t)
+{
+	int64_t now = monotonic_ns();
+
+	if (t->frames)
+		return now - t->drawn_ns >= t->args->delay_ns;
+	return t->settled || now - t->begun_ns >= (t->args->at ? FIRST_AT_NS : FIRST_NS);
+}
+
 /* ---- frames ---- */
 
 static int draw(struct top_session *t)
@@ -204,7 +249,8 @@ static int draw(struct top_session *t)
 	screen_close(&s);
 	t->app.m.news = false;
 	t->drawn_ns = monotonic_ns();
-	t->frames++;
+	if (!t->frames++)
+		t->first_bytes = bytes_read;
 	return (int)MIN(r, 0L);
 }
 
@@ -217,8 +263,10 @@ static int64_t rest_of(const struct top_session *t, bool more)
 		return 0;
 	if (t->app.m.news)
 		return MAX(t->args->delay_ns - since, INT64_C(0));
-	if (t->app.play == PLAY_PAUSED || (t->app.play == PLAY_LIVE && model_is_over(&t->app.m)))
+	if (t->app.play == PLAY_PAUSED)
 		return -1;
+	if (t->app.play == PLAY_LIVE && model_is_over(&t->app.m))
+		return t->app.m.grows ? LOOK_FOR_MORE_NS : -1; /* a directory may get more */
 	return LOOK_NS;
 }
 
@@ -264,10 +312,13 @@ static bool one_round(struct top_session *t, struct buf *why)
 		t->silence = model_silence(&t->app.m);
 		t->app.m.news = true;
 	}
+	if (!more && !settle(t)) {
+		buf_addf(why, "--at: %s", t->app.message);
+		return false;
+	}
 	play_on(t);
-	if (!paused)
-		top_refresh_ended(&t->app, false);
-	if (t->app.m.news && (!t->frames || monotonic_ns() - t->drawn_ns >= t->args->delay_ns) && draw(t) < 0)
+	more |= top_refresh_ended(&t->app, BUDGET_NS);
+	if (t->app.m.news && is_time_for_a_frame(t) && draw(t) < 0)
 		return false;
 	if (t->args->frames && t->frames >= t->args->frames)
 		return false;
@@ -291,12 +342,13 @@ static void say_cost(const struct top_session *t)
 
 	if (!t->args->cost || getrusage(RUSAGE_SELF, &used) < 0)
 		return;
-	fprintf(stderr, "%llu frames, %llu writes, %llu bytes, %.6f s CPU, %ld KiB\n",
+	fprintf(stderr,
+		"%llu frames, %llu writes, %llu bytes, %.6f s CPU, %ld KiB, %llu bytes read for the first\n",
 		(unsigned long long)t->frames, (unsigned long long)t->tty.writes,
 		(unsigned long long)t->tty.bytes,
 		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
 			(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
-		used.ru_maxrss);
+		used.ru_maxrss, (unsigned long long)t->first_bytes);
 }
 
 static int on_screen(struct top_session *t)
@@ -345,7 +397,8 @@ static int print_frame(struct top_session *t)
 	}
 	buf_release(&out);
 	screen_close(&s);
-	t->frames++;
+	if (!t->frames++)
+		t->first_bytes = bytes_read;
 	t->app.m.news = false;
 	return status;
 }
@@ -360,6 +413,10 @@ static int as_text(struct top_session *t)
 	buf_init(&why, 8192);
 	while (!status && t->frames < frames) {
 		while (model_poll(&t->app.m, NSEC_PER_SEC))
+			;
+		if (!settle(t))
+			usage(&cmd_top, "--at: %s", t->app.message);
+		while (top_refresh_ended(&t->app, NSEC_PER_SEC))
 			;
 		if (has_failed(t, &why)) {
 			error("%s", (char *)why.data);
@@ -381,45 +438,19 @@ static int as_text(struct top_session *t)
 
 /* ---- all ---- */
 
-static void begin_at(struct top_session *t)
-{
-	int64_t at;
-
-	if (!t->args->at)
-		return;
-	while (model_poll(&t->app.m, NSEC_PER_SEC))
-		;
-	if (!app_parse_time(&t->app, t->args->at, &at))
-		usage(&cmd_top, "--at: %s", t->app.message);
-	model_go(&t->app.m, at);
-	t->app.play = t->app.m.live ? PLAY_LIVE : PLAY_PAUSED;
-}
-
-/* Of a run that is over there is nothing alive at its end: its processes are those that ended. */
-static void begin_ended(struct top_session *t)
-{
-	if (t->recorder.directory)
-		return;
-	while (model_poll(&t->app.m, NSEC_PER_SEC))
-		;
-	t->app.ended = t->app.ended_by_itself = model_is_over(&t->app.m);
-	top_refresh_ended(&t->app, true);
-	*t->app.message = 0;
-}
-
 static int top(const void *args, int argc, char **argv)
 {
 	static struct top_session t;
 	int status;
 
 	t = (struct top_session){.args = args, .tty.in = -1};
+	progress_on_read = count_bytes;
 	processes_init(&t.app.p);
 	t.app.utf8 = locale_is_utf8();
 	t.app.can_kill = t.args->allow_kill;
 	choose(&t, argc, argv);
 	open_ghost(&t);
-	begin_ended(&t);
-	begin_at(&t);
+	t.begun_ns = monotonic_ns();
 	status = tty_can_draw(STDOUT_FILENO, getenv("TERM")) ? on_screen(&t) : as_text(&t);
 	say_cost(&t);
 	status = top_recorder_finish(&t.recorder, status);

@@ -30,6 +30,7 @@ int top_recorder_finish(struct top_recorder *r, int status);
 bool top_recorder_why(const struct top_recorder *r, struct buf *out);
 
 void top_act(struct top_app *a, enum app_act act, struct tty *tty, struct top_recorder *r);
-/* Those that have ended are read again, when it is time. */
-void top_refresh_ended(struct top_app *a, bool now);
+/* Those that have ended are read, or read again when it is time, for about so long. True: there is more at
+ * once. */
+bool top_refresh_ended(struct top_app *a, int64_t budget_ns);
 #endif

@@ -5,7 +5,9 @@
 #include "base/rights.h"
 #include "cmd/cmd.h"
 #include "cmd/external.h"
+#include "query/ledger.h"
 #include "query/sidecar.h"
+#include "query/walk.h"
 #include "top/explain.h"
 
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -91,6 +94,18 @@ static int mark_node(const char *path, int64_t time_ns, const char *text, struct
 	return r;
 }
 
+/* It is beside the recordings, which are not read anew. */
+static int mark_readings(struct top_node *n, double time_s, const char *text)
+{
+	struct top_reading *of[] = {n->main, n->tail, n->past};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of) && r >= 0; i++)
+		if (of[i])
+			r = reading_mark(of[i], time_s, text);
+	return r;
+}
+
 static void mark(struct top_app *a)
 {
 	struct top_node *n = node_of(a);
@@ -106,6 +121,8 @@ static void mark(struct top_app *a)
 	if (r < 0)
 		app_say(a, "the mark was not set: the notes beside the recording: %s",
 			why.len ? (char *)why.data : strerror(-r));
+	else if (r >= 0 && mark_readings(n, (double)at / 1e9, a->text) < 0)
+		app_say(a, "the mark is set; to show it here there is no memory");
 	else
 		app_say(a, "mark '%s' at %.1f s", a->text, (double)at / 1e9);
 	buf_release(&why);
@@ -207,35 +224,102 @@ static void explain(struct top_app *a, struct tty *tty)
 
 /* ---- those that ended ---- */
 
-void top_refresh_ended(struct top_app *a, bool now)
-{
-	static int64_t next_ns;
-	struct top_node *n = node_of(a);
-	struct process_table *t = NULL;
-	struct run *run = NULL;
-	int64_t begin = monotonic_ns(), took;
-	const char *path;
-	struct buf err;
+/* A table in the making: the recording is read once more, from its first tick. */
+static struct {
+	struct ledger *ledger; /* NULL: none */
+	struct process_filling *filling;
+	char *path;
+	int64_t took_ns, next_ns;
+} ended;
 
-	if (!a->ended || !n || app_shows_nodes(a)) {
-		a->p.all = process_table_free(a->p.all);
-		return;
+static void ended_close(void)
+{
+	process_filling_free(ended.filling);
+	ledger_close(ended.ledger);
+	ended.filling = NULL;
+	ended.ledger = NULL;
+}
+
+static int ended_open(const char *path)
+{
+	int r = ledger_open(path, &ended.ledger);
+
+	if (r >= 0) {
+		ended.filling = process_filling_new(ended.ledger, 0);
+		r = ended.filling ? 0 : -ENOMEM;
 	}
-	if (!now && (begin < next_ns || !a->m.live))
-		return;
-	path = n->path;
-	buf_init(&err, 4096);
-	if (run_open_all(&path, 1, &run, &err) >= 0 && process_table_read(run, &t, &err) >= 0) {
+	if (r < 0)
+		ended_close();
+	ended.took_ns = 0;
+	free(ended.path);
+	ended.path = strdup(path);
+	return ended.path ? r : -ENOMEM;
+}
+
+/* Reads until then: 1: there is more, 0: to the end, or a negative errno. */
+static int ended_read(int64_t until_ns)
+{
+	struct point ignored;
+	int r;
+
+	while ((r = ledger_next(ended.ledger, &ignored)) > 0)
+		if (monotonic_ns() > until_ns)
+			return 1;
+	return r;
+}
+
+static void ended_take(struct top_app *a, int r)
+{
+	struct process_table *t = NULL;
+
+	if (r >= 0)
+		r = process_filling_finish(ended.filling, ended.ledger, 0, &t);
+	if (r >= 0) {
 		process_table_free(a->p.all);
 		a->p.all = t;
-	} else if (now) {
-		app_say(a, "%.280s", (char *)err.data);
+	} else {
+		app_say(a, "those that have ended cannot be read: %s", strerror(-r));
 	}
-	run_close(run);
-	buf_release(&err);
-	took = monotonic_ns() - begin;
-	next_ns = begin + MAX(ENDED_EVERY_NS, took * ENDED_SHARE);
+	ended_close();
+	a->ended_share = 1;
 	a->m.news = true;
+	ended.next_ns = monotonic_ns() + MAX(ENDED_EVERY_NS, ended.took_ns * ENDED_SHARE);
+}
+
+bool top_refresh_ended(struct top_app *a, int64_t budget_ns)
+{
+	struct top_node *n = node_of(a);
+	int64_t begin = monotonic_ns();
+	bool other = n && ended.path && strcmp(ended.path, n->path) != 0;
+	int r = 0;
+
+	if (!a->ended || !n || app_shows_nodes(a) || other) {
+		a->p.all = process_table_free(a->p.all);
+		ended_close();
+		free(ended.path);
+		ended.path = NULL;
+		if (!other)
+			return false;
+	}
+	if (!ended.ledger && ended.path && (begin < ended.next_ns || !a->m.live || model_is_over(&a->m)))
+		return false;
+	if (!ended.ledger)
+		r = ended_open(n->path);
+	if (r >= 0)
+		r = ended_read(begin + budget_ns);
+	ended.took_ns += monotonic_ns() - begin;
+	if (r == 1) {
+		const struct store_reader *reader = ledger_walk(ended.ledger)->reader;
+		struct stat st;
+
+		a->ended_share = stat(n->path, &st) == 0 && st.st_size > 0
+			? MIN((double)store_reader_at(reader) / (double)st.st_size, 1.0)
+			: 0;
+		a->m.news |= !a->p.all;
+		return true;
+	}
+	ended_take(a, r);
+	return false;
 }
 
 /* ---- signals ---- */
@@ -283,8 +367,6 @@ void top_act(struct top_app *a, enum app_act act, struct tty *tty, struct top_re
 		keep(a, r);
 	else if (act == ACT_EXPLAIN)
 		explain(a, tty);
-	else if (act == ACT_ENDED)
-		top_refresh_ended(a, true);
 	else if (act == ACT_KILL)
 		send_signal(a);
 	else if (act == ACT_STOP)

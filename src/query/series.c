@@ -191,7 +191,7 @@ int series_next(struct series *s, struct series_point *ret)
 			return 0;
 		}
 	} while (r == 1 && ret->time_ns < s->from_ns);
-	if (r == 1 && s->unsure && !s->given_one)
+	if (r == 1 && s->unsure && !s->given_one && !s->query.near)
 		return -EAGAIN;
 	s->given_one |= r == 1;
 	return r;

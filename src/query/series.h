@@ -18,6 +18,7 @@ struct series_query {
 	const char *group;   /* only of processes in this group, and of the group itself; NULL: of all */
 	bool if_known;	     /* a metric that the recording does not have is left out */
 	bool whole;	     /* read from the first tick on, whatever the range */
+	bool near;	     /* what only the time before the range could tell is not known: never -EAGAIN */
 	double from_s, to_s; /* on the run's time; 0: from the start, to the end */
 };
 

@@ -7,7 +7,9 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 /* So much is read before what is asked for, and at least four ticks of it: rates need the tick before, what
  * passes from an ended process to its parent takes another, and the node tells of processes that were killed
@@ -442,10 +444,51 @@ static int read_on(struct walk *s)
 	return 0;
 }
 
+/* ---- between two looks ---- */
+
+#define WAKE_NS NSEC_PER_SEC /* it is opened at least so often, to see whether its recorder lives */
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+void walk_rest(struct walk *s)
+{
+	if (!s->follows || s->rests)
+		return;
+	tick_end(s);
+	s->rests = store_rest(s->reader, !s->waits);
+}
+
+/* 1: it is open again; WALK_WAIT: there is nothing new; 0: it has ended; a negative errno. */
+static int wake(struct walk *s)
+{
+	int64_t now = monotonic_ns();
+	struct stat st;
+	int r;
+
+	if (!s->waits)
+		return 0;
+	if (now - s->looked_ns < WAKE_NS && stat(s->path, &st) == 0 &&
+		(uint64_t)st.st_size == store_reader_seen(s->reader))
+		return WALK_WAIT;
+	s->looked_ns = now;
+	r = store_wake(s->reader, s->path);
+	s->rests = r < 0;
+	return r < 0 ? r : 1;
+}
+
 int walk_next(struct walk *s)
 {
-	int r = s->waits ? more(s) : 1;
+	int r = s->rests ? wake(s) : 1;
 
+	if (r != 1)
+		return r;
+	r = s->waits ? more(s) : 1;
 	tick_end(s);
 	while (r == 1) {
 		r = read_on(s);

@@ -81,6 +81,8 @@ struct walk {
 	uint64_t nr_ticks; /* that were read */
 	bool sought;	   /* it did not begin at the first of them */
 	bool follows, waits;
+	bool rests;	   /* walk_rest() */
+	int64_t looked_ns; /* while it rests: when the file was opened last, by the monotonic clock */
 	struct store_watch watch;
 	struct sidecar *notes; /* that were added afterwards; NULL: none, or all were given out */
 	size_t next_note;
@@ -110,6 +112,9 @@ struct walk *walk_close(struct walk *s);
 int walk_next(struct walk *s);
 /* From now on the end is where its recorder ended. -ENOMEM. */
 int walk_follow(struct walk *s, const char *path);
+/* For those who follow many: after WALK_WAIT or 0, gives back the file and the buffers until there is more.
+ */
+void walk_rest(struct walk *s);
 /* To be called before the first walk_next(): passes over what is long before the time (INT64_MAX: the end),
  * so that what is computed from a tick and those shortly before it is the same from that time on.
  * A negative errno. */

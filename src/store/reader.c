@@ -563,35 +563,13 @@ static int lose_good(struct store_reader *r, uint64_t bytes, const char *reason,
 	return lose(r, bytes, reason, ret);
 }
 
-static int inflate_schema(const uint8_t *p, size_t n, struct buf *out)
-{
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	ZSTD_inBuffer in = {p, n, 0};
-	size_t left = 1;
-
-	if (!zstd)
-		return -ENOMEM;
-	ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
-	while (left && buf_reserve(out, MIN(STEP, SCHEMA_MAX - out->len))) {
-		ZSTD_outBuffer o = {out->data + out->len, out->cap - out->len, 0};
-		size_t before = in.pos;
-
-		left = ZSTD_decompressStream(zstd, &o, &in);
-		out->len += o.pos;
-		if (ZSTD_isError(left) || (left && !o.pos && in.pos == before))
-			break;
-	}
-	ZSTD_freeDCtx(zstd);
-	return left ? -EBADMSG : 0;
-}
-
 static int take_schema(struct store_reader *r, const struct scan_item *item, struct store_record *ret)
 {
 	struct buf bytes;
 	int e;
 
 	buf_init(&bytes, SCHEMA_MAX);
-	e = inflate_schema(item->payload, item->header.length, &bytes);
+	e = schema_inflate(item->payload, item->header.length, &bytes);
 	if (e == 0 && r->schema) {
 		bool same = bytes.len == r->schema_bytes.len &&
 			!memcmp(bytes.data, r->schema_bytes.data, bytes.len);
@@ -913,6 +891,28 @@ int store_open(const char *path, struct store_reader **ret)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
 	return fd < 0 ? -errno : store_open_fd(fd, ret);
+}
+
+bool store_rest(struct store_reader *r, bool ended)
+{
+	if (r->has_item || r->in.src || r->raw_end > r->raw_start || scan_rest(&r->scan) < 0)
+		return false;
+	clean_up(r);
+	free(r->raw);
+	r->raw = NULL;
+	r->raw_start = r->raw_end = 0;
+	if (ended) {
+		ZSTD_freeDCtx(r->zstd);
+		r->zstd = NULL;
+	}
+	return true;
+}
+
+int store_wake(struct store_reader *r, const char *path)
+{
+	if (!r->raw && r->zstd)
+		r->raw = malloc(RAW_CAP);
+	return r->raw ? scan_wake(&r->scan, path) : -ENOMEM;
 }
 
 struct store_reader *store_close(struct store_reader *r)

@@ -5,7 +5,9 @@
 #include "store/crc32c.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define WINDOW_MIN ((size_t)256 << 10)
 
@@ -30,6 +32,43 @@ void scan_release(struct scan *s)
 		close(s->fd);
 	free(s->window);
 	*s = (struct scan){.fd = -1};
+}
+
+int scan_rest(struct scan *s)
+{
+	struct stat st;
+
+	if (s->fd < 0 || fstat(s->fd, &st) < 0)
+		return -EBADF;
+	s->device = st.st_dev;
+	s->inode = st.st_ino;
+	close(s->fd);
+	free(s->window);
+	s->fd = -1;
+	s->window = NULL;
+	s->window_cap = s->window_len = 0;
+	s->window_at = s->at;
+	return 0;
+}
+
+int scan_wake(struct scan *s, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), r = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	if (fstat(fd, &st) < 0 || st.st_dev != s->device || st.st_ino != s->inode)
+		r = -ESTALE;
+	else if (!s->window && !(s->window = malloc(WINDOW_MIN)))
+		r = -ENOMEM;
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	s->window_cap = WINDOW_MIN;
+	s->fd = fd;
+	return 0;
 }
 
 #define HEAD_SIZE ((size_t)64 << 10)

@@ -8,6 +8,8 @@
 
 #include "store/format.h"
 
+#include <sys/types.h>
+
 struct scan {
 	int fd;
 	uint64_t at;	   /* all before was handed out or skipped */
@@ -18,6 +20,8 @@ struct scan {
 	uint8_t *window;   /* bytes of the file from window_at on */
 	uint64_t window_at;
 	size_t window_len, window_cap;
+	dev_t device; /* while it rests */
+	ino_t inode;
 };
 
 enum scan_result {
@@ -36,7 +40,11 @@ struct scan_item {
 /* Up to `size` bytes, as pread(2) without EINTR; or a negative errno. */
 ssize_t read_some(int fd, void *out, size_t size, uint64_t at);
 
-int scan_init(struct scan *s, int fd);	   /* takes fd */
+int scan_init(struct scan *s, int fd); /* takes fd */
+/* Gives back the descriptor and the bytes that are not needed; before the next scan_next() it is woken:
+ * -ESTALE when another file has the name now. */
+int scan_rest(struct scan *s);
+int scan_wake(struct scan *s, const char *path);
 void scan_go(struct scan *s, uint64_t at); /* a block, or the next one behind it, is the next */
 void scan_release(struct scan *s);
 /* An enum scan_result, or the negative errno of reading. */

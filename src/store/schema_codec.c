@@ -6,7 +6,9 @@
 #include "store/format.h"
 
 #include <string.h>
+#include <zstd.h>
 
+#define INFLATE_STEP ((size_t)64 << 10)
 #define FIELDS 32 /* of a set or a metric; we write at most ten */
 
 struct fields {
@@ -194,4 +196,26 @@ int schema_decode(const void *data, size_t size, struct schema **ret)
 	}
 	*ret = s;
 	return 0;
+}
+
+int schema_inflate(const uint8_t *p, size_t n, struct buf *out)
+{
+	ZSTD_DCtx *zstd = ZSTD_createDCtx();
+	ZSTD_inBuffer in = {p, n, 0};
+	size_t left = 1;
+
+	if (!zstd)
+		return -ENOMEM;
+	ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	while (left && buf_reserve(out, MIN(INFLATE_STEP, SCHEMA_MAX - out->len))) {
+		ZSTD_outBuffer o = {out->data + out->len, out->cap - out->len, 0};
+		size_t before = in.pos;
+
+		left = ZSTD_decompressStream(zstd, &o, &in);
+		out->len += o.pos;
+		if (ZSTD_isError(left) || (left && !o.pos && in.pos == before))
+			break;
+	}
+	ZSTD_freeDCtx(zstd);
+	return left ? -EBADMSG : 0;
 }

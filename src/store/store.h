@@ -116,6 +116,13 @@ struct store_reader *store_close(struct store_reader *r);
  * Never fails on damage: it skips and says so with STORE_LOST. <0 only when the file cannot be read. */
 int store_next(struct store_reader *r, struct store_record *ret);
 
+/* For those who read many recordings, each now and then: when store_next() has returned 0, gives back the
+ * descriptor and the buffers (`ended`: no more is read). False: it is in the midst of something, and nothing
+ * was done. Before it is read on, or anything is asked that needs the file, it is woken: -ESTALE when another
+ * file has the name now. */
+bool store_rest(struct store_reader *r, bool ended);
+int store_wake(struct store_reader *r, const char *path);
+
 /* Goes on at the last segment that begins neither before what was read so far nor after the time (INT64_MAX:
  * the last that there is), and does not read what lies between: metadata and damage in it are passed over
  * without a record. Instances that are live then are restated, as after STORE_LOST; nothing is known of the

@@ -2,6 +2,7 @@
 #include "top/app.h"
 
 #include "base/str.h"
+#include "top/parts.h"
 
 #include <math.h>
 #include <signal.h>
@@ -33,6 +34,7 @@ void app_close(struct top_app *a)
 {
 	model_close(&a->m);
 	processes_release(&a->p);
+	free(a->part);
 	free(a->title);
 	free(a->page_text);
 }
@@ -306,7 +308,7 @@ static void move(struct top_app *a, long rows)
 	if (app_shows_nodes(a)) {
 		long to = (long)a->node_row + rows;
 
-		a->node_row = (size_t)MAX(MIN(to, (long)a->m.nr - 1), 0L);
+		a->node_row = (size_t)MAX(MIN(to, (long)a->nr_parts - 1), 0L);
 		return;
 	}
 	a->row = (uint32_t)MAX(MIN((long)a->row + rows, (long)a->p.nr_shown - 1), 0L);
@@ -322,6 +324,8 @@ static void unfold_or_fold(struct top_app *a, bool fold)
 {
 	const struct process_line *l = chosen(a);
 
+	if (app_shows_nodes(a))
+		a->parts_fold = fold ? -1 : 1;
 	if (l)
 		processes_fold(&a->p, l->id, fold);
 }
@@ -416,7 +420,7 @@ static enum app_act mouse(struct top_app *a, const struct key_event *e)
 		uint32_t at = a->top + (e->row - a->list_row);
 
 		if (app_shows_nodes(a))
-			a->node_row = MIN((size_t)at, a->m.nr - 1);
+			a->node_row = MIN((size_t)at, MAX(a->nr_parts, (size_t)1) - 1);
 		else if (at < a->p.nr_shown) {
 			a->row = at;
 			a->id = a->p.line[a->p.shown[at]].id;
@@ -483,7 +487,7 @@ static enum app_act letter_of_list(struct top_app *a, uint32_t c)
 		a->follows = !a->follows;
 		break;
 	case 'H':
-		a->p.threads = !a->p.threads;
+		a->p.threads = app_shows_threads(a) ? -1 : 1;
 		break;
 	case 'c':
 		a->p.full_commands = !a->p.full_commands;
@@ -502,7 +506,8 @@ static enum app_act letter_of_list(struct top_app *a, uint32_t c)
 	case 'x':
 		a->ended = !app_shows_ended(a);
 		a->ended_by_itself = false;
-		return ACT_ENDED;
+		a->ended_share = 0;
+		break;
 	case 'k':
 		return want_kill(a);
 	default:
@@ -553,6 +558,19 @@ static enum app_act letter(struct top_app *a, uint32_t c)
 	return ACT_NONE;
 }
 
+/* The node or group of the chosen row. */
+static void look_at_row(struct top_app *a)
+{
+	const struct part_row *p = a->node_row < a->nr_parts ? &a->part[a->node_row] : NULL;
+	const struct top_reading *r = p && p->node < a->m.nr ? a->m.node[p->node].main : NULL;
+
+	if (!p || !app_shows_nodes(a))
+		return;
+	if (p->group >= 0 && !(r && (unsigned)p->group < parts_nr(r->parts)))
+		return;
+	model_focus(&a->m, p->node, p->group < 0 ? NULL : parts_name(r->parts, (unsigned)p->group));
+}
+
 static enum app_act other_key(struct top_app *a, const struct key_event *e)
 {
 	long page = MAX((long)a->list_rows - 1, 1L);
@@ -577,8 +595,7 @@ static enum app_act other_key(struct top_app *a, const struct key_event *e)
 		go(a, INT64_MAX);
 		break;
 	case KEY_ENTER:
-		if (app_shows_nodes(a))
-			model_focus(&a->m, a->node_row, NULL);
+		look_at_row(a);
 		break;
 	case KEY_ESC:
 		escape(a);

@@ -16,8 +16,7 @@ enum app_act {
 	ACT_REPORT,
 	ACT_KEEP, /* app.text: the name; empty: one of our choice */
 	ACT_EXPLAIN,
-	ACT_ENDED, /* read those that have ended */
-	ACT_KILL,  /* signal `app.kill_signal` to app.kill_pid */
+	ACT_KILL, /* signal `app.kill_signal` to app.kill_pid */
 };
 
 enum app_prompt {
@@ -35,17 +34,28 @@ enum app_page { PAGE_MAIN, PAGE_HELP, PAGE_TEXT, PAGE_SORT };
 
 enum play { PLAY_LIVE, PLAY_PAUSED, PLAY_ON };
 
+struct part_row { /* a node, or a group of its processes */
+	size_t node;
+	int group; /* negative: the node */
+	bool is_rank;
+	double mean; /* cores, over the time of the curves */
+};
+
 struct top_app {
 	struct model m;
 	struct top_table p;
 	enum play play;
 	bool utf8, can_keep, can_kill, follows; /* follows: the cursor stays on its process */
 	bool ended;				/* those that ended are shown */
+	double ended_share;			/* so much of the recording was read for them */
 	bool ended_by_itself; /* at the end of a finished run alone: the user did not ask for them */
 	char *title;	      /* of what we started; NULL: nothing */
 	/* The cursor. */
 	uint32_t row, top, id; /* place in the list, the first that is shown, the process */
-	size_t node_row;       /* in the list of nodes */
+	size_t node_row;       /* in the list of nodes and groups */
+	struct part_row *part;
+	size_t nr_parts, cap_parts;
+	int parts_fold; /* 1: groups are shown, -1: not, 0: the user did not say */
 	enum app_page page;
 	unsigned page_top, sort_row;
 	char *page_text;
@@ -79,6 +89,7 @@ void app_show_text(struct top_app *a, char *text);
 void app_close(struct top_app *a);
 bool app_shows_ended(const struct top_app *a);
 bool app_shows_nodes(const struct top_app *a);
+bool app_shows_threads(const struct top_app *a);
 /* What must not be overlooked at this moment; false: nothing. */
 bool app_alarm(struct top_app *a, struct buf *out);
 /* "5m", "-30s", "+10s", "50%", "phase 3", "phase load": false and a message when it is none. */
@@ -93,15 +104,21 @@ extern const char *const process_column_title[NR_BY];
 unsigned draw_head(struct top_app *a, struct screen *s);
 unsigned draw_panels(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
 void draw_processes(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
-void draw_nodes(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
+int draw_nodes(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
 void draw_time_bar(struct top_app *a, struct screen *s, unsigned row);
 /* The phase of the node that was told last before this moment and goes on; NULL: none. */
 const struct run_event *phase_at(const struct run_events *e, double time_s);
+/* The last mark of the job in this time, both inclusive; NULL: there is none. */
+const struct run_event *mark_in(const struct run_events *e, double from_s, double to_s);
+/* Where marks are, over so many columns of which each stands for that much time after the first. */
+void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row,
+	unsigned columns, double from_s, double step_s);
 /* Paper of the band at that moment; INK_PLAIN: no phase. */
 int phase_paper(const struct run_events *e, double time_s);
-/* Values for the halves of so many columns, of the window up to the moment; peaks are kept. */
-void curve_values(const struct top_reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
-	unsigned halves, float *out);
+/* `group`: of one of the reading's groups; negative: of all.
+ * Values for the halves of so many columns, of the window up to the moment; peaks are kept. */
+void curve_values(const struct top_reading *r, enum top_value which, int group, int64_t time_ns,
+	int64_t window_ns, unsigned halves, float *out);
 /* What a window column stands for: the end of its time, in seconds of the node. */
 double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned halves);
 char *format_clock(char out[static UNITS_SIZE], double seconds);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define OOM_SHOWN_S 120.0 /* after processes were killed */
+#define MARK_SHOWN_S 5.0  /* after a mark was set */
 
 const char *const top_help[] = {"Time", "  Left Right        one tick back, forward; with Shift ten",
 	"  Home End          the first tick; the newest, and on with it",
@@ -25,13 +26,14 @@ const char *const top_help[] = {"Time", "  Left Right        one tick back, forw
 	"  + -               unfold, fold the children",
 	"  F                 stay on this process wherever it moves",
 	"  Space U           tag; no tags. The line above the table adds them up",
-	"  c  H              whole commands or names; the number of threads",
+	"  c  H              whole commands or names; the column of threads",
 	"  x                 those that have ended, with their final accounts", "Run",
 	"  g Enter           the next node or group; that of the chosen row",
 	"  e                 what is found in the run so far, with explanations",
 	"  m                 a mark at this moment", "  r                 the report, in a file",
 	"  w                 keep the recording (of a target or command)",
 	"  k                 a signal, with --allow-kill", "  ? F1  q           this page; end",
+	"Marks of the job are triangles over the curves and the time bar.",
 	"Mouse: rows, headings, the time bar, the wheel.", NULL};
 
 char *format_clock(char out[static UNITS_SIZE], double seconds)
@@ -63,6 +65,34 @@ const struct run_event *phase_at(const struct run_events *e, double time_s)
 	return best;
 }
 
+/* Marks of numbers alone are points of curves, and there may be one in every column. */
+static bool is_shown_mark(const struct run_event *v)
+{
+	return !strcmp(v->kind, "mark") && !v->numbers;
+}
+
+const struct run_event *mark_in(const struct run_events *e, double from_s, double to_s)
+{
+	for (size_t i = e ? e->nr_events : 0; i--;) {
+		const struct run_event *v = &e->event[i];
+
+		if (v->time_s >= from_s && v->time_s <= to_s && is_shown_mark(v))
+			return v;
+	}
+	return NULL;
+}
+
+void draw_mark_signs(struct screen *s, const struct run_events *e, unsigned column, unsigned row,
+	unsigned columns, double from_s, double step_s)
+{
+	for (size_t i = 0; e && i < e->nr_events; i++) {
+		double at = floor((e->event[i].time_s - from_s) / step_s);
+
+		if (is_shown_mark(&e->event[i]) && at >= 0 && at < columns)
+			screen_put(s, column + (unsigned)at, row, "▾", 'v', INK_BOLD);
+	}
+}
+
 int phase_paper(const struct run_events *e, double time_s)
 {
 	const struct run_event *p = phase_at(e, time_s);
@@ -85,7 +115,9 @@ static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 
 	if (a->play == PLAY_LIVE && over)
 		state = "ended";
-	if (now >= end && a->play == PLAY_LIVE && model_silence(&a->m))
+	if (a->m.share < 1)
+		snprintf(text, sizeof(text), " reading, %.0f %% ", 100 * a->m.share);
+	else if (now >= end && a->play == PLAY_LIVE && model_silence(&a->m))
 		snprintf(text, sizeof(text), " no news for %s ",
 			format_duration(SHOWN, (double)model_silence(&a->m)));
 	else if (now < end)
@@ -126,6 +158,8 @@ static void job_words(struct top_app *a, struct buf *out)
 	if (command && command->len)
 		add_command(out, command->value, command->len - (!command->value[command->len - 1]),
 			LETTERS_UTF8);
+	else if (!strcmp(target, "user:"))
+		buf_adds(out, "your processes");
 	else if (*target)
 		add_text(out, target, strlen(target), LETTERS_UTF8);
 	else if (a->title)
@@ -139,7 +173,8 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 	struct model *m = &a->m;
 	size_t node = model_main(m);
 	double now_s = (double)model_now(m) / 1e9, node_s = now_s;
-	const struct run_event *phase;
+	const struct run_event *phase, *mark;
+	const char *why;
 	unsigned room, column, row = 0;
 	struct buf words, more, alarm;
 
@@ -164,7 +199,12 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 	if (phase)
 		buf_addf(
 			&more, "  phase %s %s", phase->label, format_duration(SHOWN, node_s - phase->time_s));
-	if (m->ghost && node < m->nr) {
+	mark = mark_in(model_events(m, node), node_s - MARK_SHOWN_S, node_s);
+	if (mark)
+		buf_addf(&more, "  mark %s", mark->label);
+	if (m->ghost && node < m->nr && (why = ghost_look(m->ghost, m))) {
+		buf_addf(&more, "  %s", why);
+	} else if (ghost_is_shown(m->ghost) && node < m->nr) {
 		double then = ghost_time(m->ghost, model_events(m, node), node_s);
 		double length = ghost_length(m->ghost);
 
@@ -288,7 +328,7 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 	struct model *m = &a->m;
 	size_t node = model_main(m);
 	const struct top_reading *r = node < m->nr ? m->node[node].main : NULL;
-	double end_s = (double)model_end(m) / 1e9, most = 0, offset_s;
+	double end_s = (double)model_end(m) / 1e9, most = 0, offset_s, known_s = -INFINITY, hold_s;
 	unsigned from = 9, columns, at;
 	float value[2000];
 
@@ -297,6 +337,7 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 		return;
 	columns = MIN(s->columns - 2 * from, 1000u);
 	offset_s = (double)m->node[node].offset_ns / 1e9;
+	hold_s = 2.5 * reading_interval(r);
 	frame_words(s, 0, row, "0", 8, INK_DIM);
 	frame_printf(s, from + columns + 1, row, 9, INK_DIM, "%s", format_duration(SHOWN, end_s));
 	for (unsigned i = 0; i < columns * 2; i++) {
@@ -304,6 +345,10 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 
 		value[i] = (float)overview_value(r, t - offset_s, next - offset_s);
 		most = known_max(most, value[i]);
+		if (!isnan(value[i]))
+			known_s = next;
+		else if (i && t - known_s < hold_s) /* between two ticks */
+			value[i] = value[i - 1];
 	}
 	for (unsigned i = 0; i < columns * 2; i++)
 		value[i] = most > 0 ? (float)(value[i] / most) : NAN;
@@ -311,6 +356,7 @@ void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 	for (unsigned i = 0; i < columns; i++)
 		frame_paper(s, from + i, row, 1,
 			phase_paper(model_events(m, node), end_s * (i + 0.5) / columns - offset_s));
+	draw_mark_signs(s, model_events(m, node), from, row, columns, -offset_s, end_s / columns);
 	at = (unsigned)MIN((double)model_now(m) / 1e9 / end_s * columns, columns - 1.0);
 	screen_put(s, from + at, row, "┃", '|', INK_BOLD);
 	frame_paper(s, from + at, row, 1, PAPER_REVERSE);
@@ -341,7 +387,7 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		return;
 	}
 	if (*a->message) {
-		frame_words(s, 0, row, a->message, s->columns, INK_BOLD);
+		frame_text(s, 0, row, a->message, strlen(a->message), s->columns, INK_BOLD);
 		return;
 	}
 	column = frame_words(s, 0, row,
@@ -419,8 +465,12 @@ static void draw_table_line(struct top_app *a, struct screen *s, unsigned row)
 			cores += isnan(p->line[i].value[BY_CPU]) ? 0 : p->line[i].value[BY_CPU];
 			memory += isnan(p->line[i].value[BY_MEMORY]) ? 0 : p->line[i].value[BY_MEMORY];
 		}
-	column = frame_printf(s, 0, row, s->columns, INK_DIM, "%u of %u processes%s", p->nr_shown, p->nr,
-		app_shows_ended(a) ? ", with those that ended: totals and peaks" : "");
+	column = frame_printf(s, 0, row, s->columns, INK_DIM, "%u of %u process%s%s", p->nr_shown, p->nr,
+		p->nr == 1 ? "" : "es",
+		app_shows_ended(a) && p->all ? ", with those that ended: totals and peaks" : "");
+	if (app_shows_ended(a) && !p->all)
+		column += frame_printf(s, column, row, s->columns - column, INK_BOLD,
+			", reading those that ended: %.0f %%", 100 * a->ended_share);
 	if (*p->filter)
 		column += frame_printf(
 			s, column, row, s->columns - column, INK_BOLD, "  filter: %s", p->filter);
@@ -476,7 +526,12 @@ bool app_shows_ended(const struct top_app *a)
 
 bool app_shows_nodes(const struct top_app *a)
 {
-	return a->m.nr > 1 && a->m.focus == TOP_ALL;
+	return a->m.focus == TOP_ALL && model_has_parts(&a->m);
+}
+
+bool app_shows_threads(const struct top_app *a)
+{
+	return a->p.threads ? a->p.threads > 0 : a->columns >= 110;
 }
 
 int app_draw(struct top_app *a, struct screen *s)
@@ -511,7 +566,7 @@ int app_draw(struct top_app *a, struct screen *s)
 		unsigned rows = s->rows - row - foot - bar;
 
 		if (app_shows_nodes(a))
-			draw_nodes(a, s, row, rows);
+			r = draw_nodes(a, s, row, rows);
 		else
 			draw_processes(a, s, row, rows);
 	}
@@ -519,5 +574,5 @@ int app_draw(struct top_app *a, struct screen *s)
 		draw_time_bar(a, s, s->rows - foot - 1);
 	if (foot)
 		draw_keys(a, s, s->rows - 1);
-	return 0;
+	return MIN(r, 0);
 }

@@ -46,8 +46,8 @@ double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned h
 	return (end - step * (halves - 1 - half)) / 1e9;
 }
 
-void curve_values(const struct top_reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
-	unsigned halves, float *out)
+void curve_values(const struct top_reading *r, enum top_value which, int group, int64_t time_ns,
+	int64_t window_ns, unsigned halves, float *out)
 {
 	double step_s = (double)window_ns / 1e9 / halves;
 	double hold_s = MAX(2.5 * reading_interval(r), step_s);
@@ -61,7 +61,7 @@ void curve_values(const struct top_reading *r, enum top_value which, int64_t tim
 		const struct top_point *p;
 
 		for (; (p = reading_point(r, i)) && (double)p->time_ns / 1e9 <= end + 1e-9; i++) {
-			double value = which == TOP_PSS ? point_memory(p) : p->value[which];
+			double value = reading_value(r, i, which, group);
 
 			most = known_max(most, value);
 			last = value;
@@ -86,10 +86,10 @@ static void node_values(
 
 	if (id == PANEL_POWER && isnan(p->value[TOP_WATTS]))
 		first = second = TOP_GPU_WATTS;
-	curve_values(v->reading, first, v->time_ns, p->app->m.window_ns, halves, out);
+	curve_values(v->reading, first, -1, v->time_ns, p->app->m.window_ns, halves, out);
 	if (second == first)
 		return;
-	curve_values(v->reading, second, v->time_ns, p->app->m.window_ns, halves, more);
+	curve_values(v->reading, second, -1, v->time_ns, p->app->m.window_ns, halves, more);
 	add_values(out, more, halves);
 }
 
@@ -129,8 +129,6 @@ static void ghost_values(struct panels *p, enum panel_id id, unsigned halves, fl
 		if (then < 0 || (then >= ghost_length(m->ghost) && before >= then))
 			continue;
 		value = ghost_value(m->ghost, then, panel_row[id].curve);
-		if (id == PANEL_MEMORY && isnan(value))
-			value = ghost_value(m->ghost, then, TOP_RSS);
 		if (panel_row[id].second != panel_row[id].curve)
 			value += ghost_value(m->ghost, then, panel_row[id].second);
 		out[i] = (float)value;
@@ -167,8 +165,8 @@ static void draw_curve(
 	float value[2048], ghost[2048];
 	unsigned halves = MIN(columns, 1000u) * 2;
 	const struct run_events *events = model_events(&p->app->m, p->node);
-	bool has_ghost = p->app->m.ghost && !p->sum && !p->app->m.group;
-	double scale;
+	bool has_ghost = ghost_is_shown(p->app->m.ghost);
+	double scale, step_s;
 
 	panel_values(p, id, halves, value);
 	if (has_ghost)
@@ -188,6 +186,9 @@ static void draw_curve(
 				phase_paper(events,
 					column_time(
 						p->view.time_ns, p->app->m.window_ns, 2 * i + 1, halves)));
+	step_s = 2 * (double)p->app->m.window_ns / 1e9 / halves;
+	draw_mark_signs(p->s, events, column, row, halves / 2,
+		column_time(p->view.time_ns, p->app->m.window_ns, 1, halves) - step_s, step_s);
 }
 
 /* ---- words ---- */
@@ -237,7 +238,7 @@ static void say_reach(struct panels *p, struct panel_words *w, double memory, do
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
 	left = limit > memory ? (limit - memory) / slope : 0;
-	if (slope > 0 && limit > 0 && left < 86400)
+	if (slope > 0 && limit > 0 && (left < 600 || (memory > limit / 10 && left < 86400)))
 		say(w, left < 60 ? INK_ALARM : INK_BOLD, "%s limit in %s", p->s->utf8 ? "→" : "->",
 			format_duration(SHOWN, left));
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));
@@ -300,9 +301,11 @@ static void say_cpu(struct panels *p, struct panel_words *w)
 	else
 		say(w, INK_BOLD, "%s cores", format_cores(SHOWN, cores));
 	if (!isnan(p->value[TOP_PROCESSES]))
-		say(w, INK_PLAIN, "%.0f processes", p->value[TOP_PROCESSES]);
+		say(w, INK_PLAIN, "%.0f process%s", p->value[TOP_PROCESSES],
+			p->value[TOP_PROCESSES] == 1 ? "" : "es");
 	if (!isnan(p->value[TOP_THREADS]))
-		say(w, INK_PLAIN, "%.0f threads", p->value[TOP_THREADS]);
+		say(w, INK_PLAIN, "%.0f thread%s", p->value[TOP_THREADS],
+			p->value[TOP_THREADS] == 1 ? "" : "s");
 }
 
 static void say_gpu(struct panels *p, struct panel_words *w)

@@ -20,6 +20,7 @@ static const struct {
 	{BY_MEMORY, 9, 1}, {BY_RSS, 8, 9}, {BY_USS, 8, 11}, {BY_READ, 8, 8}, {BY_WRITE, 8, 8}, {BY_GPU, 5, 2},
 	{BY_GPU_MEMORY, 8, 4}, {BY_THREADS, 4, 10}, {BY_AGE, 7, 6}};
 
+#define COMMAND_WIDE 60u
 #define COMMAND_LEAST 16 /* on wider screens a quarter */
 
 struct table_view {
@@ -29,6 +30,11 @@ struct table_view {
 	unsigned width[NR_BY];
 	unsigned command; /* its column */
 };
+
+static bool is_asked_for(const struct top_table *p, enum process_order_by by)
+{
+	return by == BY_THREADS && p->threads > 0;
+}
 
 static void choose_columns(struct table_view *t)
 {
@@ -43,7 +49,7 @@ static void choose_columns(struct table_view *t)
 
 		t->has[by] = (by != BY_GPU && by != BY_GPU_MEMORY) || gpu;
 		if (by == BY_THREADS)
-			t->has[by] = p->threads || t->s->columns >= 110;
+			t->has[by] = app_shows_threads(t->a);
 		t->width[by] = column_row[i].width;
 		used += t->has[by] ? column_row[i].width + 1 : 0;
 	}
@@ -52,6 +58,7 @@ static void choose_columns(struct table_view *t)
 
 		for (size_t i = 0; i < ARRAY_SIZE(column_row); i++)
 			if (t->has[column_row[i].by] && column_row[i].drop &&
+				!is_asked_for(p, column_row[i].by) &&
 				(go == ARRAY_SIZE(column_row) || column_row[i].drop > column_row[go].drop))
 				go = i;
 		if (go == ARRAY_SIZE(column_row))
@@ -205,11 +212,23 @@ static unsigned draw_rails(struct table_view *t, const struct process_line *l, u
 	return column - from;
 }
 
+/* Where there is little room the directory of the program is left out. */
+static size_t command_from(const struct process_line *l, unsigned room)
+{
+	size_t first = strnlen(l->command, l->command_len);
+	const char *slash = first && room < COMMAND_WIDE ? memrchr(l->command, '/', first) : NULL;
+
+	return *l->command == '/' && slash && slash + 1 < l->command + first
+		? (size_t)(slash + 1 - l->command)
+		: 0;
+}
+
 static void draw_command(struct table_view *t, const struct process_line *l, unsigned row, int ink)
 {
 	struct screen *s = t->s;
 	unsigned column = t->command, n;
 	struct buf text;
+	size_t from;
 
 	if (column >= s->columns)
 		return;
@@ -219,7 +238,8 @@ static void draw_command(struct table_view *t, const struct process_line *l, uns
 		return;
 	if (t->a->p.full_commands && l->command_len) {
 		buf_init(&text, 1 << 20);
-		buf_add(&text, l->command, MIN(l->command_len, (size_t)s->columns * 8));
+		from = command_from(l, s->columns - t->command);
+		buf_add(&text, l->command + from, MIN(l->command_len - from, (size_t)s->columns * 8));
 		for (size_t i = 0; i < text.len; i++)
 			if (!text.data[i])
 				text.data[i] = ' ';

@@ -3,16 +3,22 @@
 
 #include "base/owned.h"
 #include "query/length.h"
+#include "query/run_directory.h"
+#include "top/parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#define LOOK_NS (2 * NSEC_PER_SEC)   /* between two looks for new recordings */
-#define TRY_NS (NSEC_PER_SEC / 4)    /* between two tries at a young one */
-#define LONG_BYTES ((off_t)24 << 20) /* of such a recording the end is read first */
+#define LOOK_NS (2 * NSEC_PER_SEC)	   /* between two looks for new recordings */
+#define TRY_NS (NSEC_PER_SEC / 4)	   /* between two tries at a young one */
+#define LOOK_ANYWAY_NS (60 * NSEC_PER_SEC) /* though no directory has changed */
+#define LONG_BYTES ((off_t)4 << 20)	   /* of such a recording the end is read first */
+#define FIT_NS (NSEC_PER_SEC / 4)	   /* reading for another look, before it is shown */
+#define NODES_FEW ((size_t)16) /* of more nodes processes are read for the one that is looked at */
 #define WINDOW_NS (300 * NSEC_PER_SEC)
 #define WINDOW_LEAST_NS (10 * NSEC_PER_SEC)
 #define WINDOW_LIVE_NS (60 * NSEC_PER_SEC)
@@ -31,12 +37,38 @@ static int64_t monotonic_ns(void)
 
 /* ---- nodes ---- */
 
-static struct reading_options options_of(const struct model *m)
+static bool wants_tables(const struct model *m, size_t node)
 {
-	return (struct reading_options){.group = m->group,
-		.tables = true,
+	return m->nr <= NODES_FEW || m->focus == node;
+}
+
+static struct reading_options options_of(const struct model *m, const struct top_node *n)
+{
+	size_t node = (size_t)(n - m->node);
+
+	return (struct reading_options){.group = m->focus == node ? m->group : NULL,
+		.tables = wants_tables(m, node),
+		.parts = true,
+		.rests = m->few_files,
 		.follow = true,
 		.points = MAX(POINTS_MOST / MAX(m->nr, (size_t)1), POINTS_LEAST)};
+}
+
+#define FILES_OTHER 40 /* descriptors that are needed for other things */
+
+/* Up to three readings of each: of the whole, of its end, of a moment in the past. */
+static bool may_keep_open(size_t nr)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 || nr * 3 + FILES_OTHER < files.rlim_cur;
+}
+
+static size_t path_directory_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) : 0;
 }
 
 static void node_say(struct top_node *n, const char *why)
@@ -79,18 +111,21 @@ static int64_t end_of(const char *path)
 
 static int node_begin(struct model *m, struct top_node *n)
 {
-	struct reading_options o = options_of(m);
-	int64_t end = end_of(n->path);
+	struct reading_options o = options_of(m, n);
 	struct stat st = {0};
+	bool is_long = stat(n->path, &st) == 0 && st.st_size > LONG_BYTES;
+	int64_t end = o.tables || is_long ? end_of(n->path) : 0;
 	struct buf err;
 	int r;
 
 	n->tried_ns = monotonic_ns();
+	n->tables = o.tables;
 	buf_init(&err, 4096);
 	o.tables_from_ns = end - 3 * NSEC_PER_SEC;
 	r = reading_open(n->path, &o, &n->main, &err);
-	if (r >= 0 && stat(n->path, &st) == 0 && st.st_size > LONG_BYTES && end > m->window_ns) {
+	if (r >= 0 && is_long && end > m->window_ns) {
 		o.from_ns = end - m->window_ns;
+		o.near = true;
 		if (reading_open(n->path, &o, &n->tail, &err) < 0)
 			n->tail = NULL;
 	}
@@ -121,6 +156,33 @@ static int node_add(struct model *m, const char *path)
 	return n->path ? 0 : -ENOMEM;
 }
 
+static int64_t modified_ns(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec : 0;
+}
+
+/* Other when anything has come into the directories: theirs, those of their runs, and where nodes are. */
+static int64_t changed_at(const struct model *m)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < m->nr_named; i++) {
+		char *nodes = run_directory_nodes(m->named[i]);
+
+		sum += (uint64_t)modified_ns(m->named[i]) + 3 * (uint64_t)(nodes ? modified_ns(nodes) : 0);
+		free(nodes);
+	}
+	if (m->nr) {
+		char *parent = strndup(m->node[0].path, path_directory_len(m->node[0].path));
+
+		sum += 7 * (uint64_t)(parent ? modified_ns(parent) : 0);
+		free(parent);
+	}
+	return (int64_t)sum;
+}
+
 static int look_for_more(struct model *m, struct buf *reterr)
 {
 	struct run *run = NULL;
@@ -128,7 +190,10 @@ static int look_for_more(struct model *m, struct buf *reterr)
 
 	for (size_t i = 0; r >= 0 && i < run->nr; i++)
 		r = node_add(m, run->path[i]);
+	m->expects = r < 0 || run->nr_skipped;
 	run_close(run);
+	m->changed_ns = changed_at(m);
+	m->few_files = !may_keep_open(m->nr);
 	return r;
 }
 
@@ -137,7 +202,7 @@ int model_open(
 {
 	int r = 0;
 
-	*m = (struct model){.live = true, .job = job, .window_ns = WINDOW_NS, .news = true};
+	*m = (struct model){.live = true, .job = job, .window_ns = WINDOW_NS, .share = 1, .news = true};
 	for (size_t i = 0; i < nr && r >= 0; i++) {
 		struct stat st;
 
@@ -179,6 +244,24 @@ void model_close(struct model *m)
 
 /* ---- reading on ---- */
 
+static const struct top_point *newest(const struct top_node *n)
+{
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+
+	return r ? reading_last(r) : NULL;
+}
+
+static void find_end(struct model *m)
+{
+	m->end_ns = 0;
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_point *p = newest(&m->node[i]);
+
+		if (p)
+			m->end_ns = MAX(m->end_ns, p->time_ns + m->node[i].offset_ns);
+	}
+}
+
 /* Up to the end, or until the time is over: true when there is more at once. */
 static bool read_on(struct model *m, struct top_reading *r, int64_t until_ns)
 {
@@ -214,8 +297,8 @@ static bool node_poll(struct model *m, struct top_node *n, int64_t until_ns)
 	m->news |= !n->main->ticks;
 	was = n->main->state;
 	if (n->tail)
-		read_on(m, n->tail, until_ns);
-	more = read_on(m, n->main, until_ns);
+		more = read_on(m, n->tail, until_ns);
+	more = more || read_on(m, n->main, until_ns);
 	if (!more)
 		caught_up(n);
 	if (n->main->error < 0) {
@@ -231,24 +314,54 @@ static bool node_poll(struct model *m, struct top_node *n, int64_t until_ns)
 	return more;
 }
 
+/* Each in its turn, as long as there is time: the next look goes on with the one that was reached. */
+static bool poll_nodes(struct model *m, int64_t until_ns)
+{
+	bool more = false;
+	double share = 0;
+
+	for (size_t k = 0; k < m->nr; k++) {
+		size_t i = (m->turn + k) % m->nr;
+
+		if (k && monotonic_ns() > until_ns) {
+			m->turn = i;
+			more = true;
+			break;
+		}
+		more |= node_poll(m, &m->node[i], until_ns);
+	}
+	for (size_t i = 0; more && i < m->nr; i++)
+		share += m->node[i].main ? reading_share(m->node[i].main) : m->node[i].why != NULL;
+	m->share = more ? share / (double)m->nr : 1;
+	return more;
+}
+
+static void look_again(struct model *m, int64_t now)
+{
+	bool due = now - m->looked_ns >= (m->nr ? LOOK_NS : TRY_NS);
+	struct buf ignored;
+	size_t had = m->nr;
+
+	if (!m->grows || !due)
+		return;
+	if (!m->expects && now - m->looked_ns < LOOK_ANYWAY_NS && changed_at(m) == m->changed_ns)
+		return;
+	buf_init(&ignored, 4096);
+	look_for_more(m, &ignored);
+	buf_release(&ignored);
+	m->looked_ns = monotonic_ns();
+	if (had <= 1 && m->nr > 1 && !m->group)
+		m->focus = TOP_ALL;
+}
+
 bool model_poll(struct model *m, int64_t budget_ns)
 {
 	int64_t now = monotonic_ns();
-	bool more = false;
+	bool more;
 
-	if (m->grows && now - m->looked_ns >= (m->nr ? LOOK_NS : TRY_NS)) {
-		struct buf ignored;
-		size_t had = m->nr;
-
-		buf_init(&ignored, 4096);
-		look_for_more(m, &ignored);
-		buf_release(&ignored);
-		m->looked_ns = now;
-		if (had <= 1 && m->nr > 1 && !m->group)
-			m->focus = TOP_ALL;
-	}
-	for (size_t i = 0; i < m->nr; i++)
-		more |= node_poll(m, &m->node[i], now + budget_ns);
+	look_again(m, now);
+	more = poll_nodes(m, monotonic_ns() + budget_ns);
+	find_end(m);
 	if (!m->own_window && !more) {
 		int64_t end = model_end(m);
 
@@ -286,24 +399,9 @@ bool model_is_over(const struct model *m)
 
 /* ---- moments ---- */
 
-static const struct top_point *newest(const struct top_node *n)
-{
-	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
-
-	return r ? reading_last(r) : NULL;
-}
-
 int64_t model_end(const struct model *m)
 {
-	int64_t end = 0;
-
-	for (size_t i = 0; i < m->nr; i++) {
-		const struct top_point *p = newest(&m->node[i]);
-
-		if (p)
-			end = MAX(end, p->time_ns + m->node[i].offset_ns);
-	}
-	return end;
+	return m->end_ns;
 }
 
 int64_t model_now(const struct model *m)
@@ -379,7 +477,7 @@ static void read_past(struct top_reading *r, int64_t time_ns)
 
 static const struct top_reading *reach(struct model *m, struct top_node *n, int64_t time_ns, bool table)
 {
-	struct reading_options o = options_of(m);
+	struct reading_options o = options_of(m, n);
 	const struct top_point *last;
 	struct buf err;
 
@@ -426,9 +524,32 @@ struct node_view model_view(struct model *m, size_t node, bool table)
 
 /* ---- which part of the run ---- */
 
+static void node_close(struct top_node *n)
+{
+	n->main = reading_close(n->main);
+	n->tail = reading_close(n->tail);
+	n->past = reading_close(n->past);
+	n->tried_ns = 0;
+}
+
+/* What was read of the node is not what is wanted of it now: it is read again. */
+static void node_fit(struct model *m, size_t node)
+{
+	struct top_node *n = &m->node[node];
+	struct reading_options o = options_of(m, n);
+	const char *has = n->main ? n->main->group : NULL;
+
+	if (n->main && (n->tables || !o.tables) && !strcmp(has ? has : "", o.group ? o.group : ""))
+		return;
+	node_close(n);
+	while (monotonic_ns() < m->fit_until_ns && node_poll(m, n, m->fit_until_ns))
+		;
+	find_end(m);
+}
+
 int model_focus(struct model *m, size_t node, const char *group)
 {
-	bool other = (group != NULL) != (m->group != NULL) || (group && strcmp(group, m->group));
+	size_t was = m->focus;
 	char *copy = group ? strdup(group) : NULL;
 
 	if (group && !copy)
@@ -437,51 +558,44 @@ int model_focus(struct model *m, size_t node, const char *group)
 	m->group = copy;
 	m->focus = node;
 	m->news = true;
-	for (size_t i = 0; other && i < m->nr; i++) { /* everything is read for the group */
-		struct top_node *n = &m->node[i];
-
-		n->main = reading_close(n->main);
-		n->tail = reading_close(n->tail);
-		n->past = reading_close(n->past);
-		n->tried_ns = 0;
-	}
-	while (other && model_poll(m, NSEC_PER_SEC))
-		;
+	m->fit_until_ns = monotonic_ns() + FIT_NS;
+	if (node < m->nr)
+		node_fit(m, node);
+	if (was < m->nr && was != node)
+		node_fit(m, was);
 	return 0;
 }
 
-static const struct groups *groups_of(const struct model *m, size_t node)
+static const struct top_parts *parts_of(const struct model *m, size_t node)
 {
-	const struct top_node *n = node < m->nr ? &m->node[node] : NULL;
-
-	return n && n->main && n->main->walk ? &n->main->walk->group : NULL;
+	return node < m->nr && m->node[node].main ? m->node[node].main->parts : NULL;
 }
 
-/* All, then each node with its groups; of one node its groups alone. */
+bool model_has_parts(const struct model *m)
+{
+	return m->nr > 1 || (m->nr && parts_nr(parts_of(m, 0)) > 1);
+}
+
+/* All, then each node with its groups. */
 int model_next_focus(struct model *m)
 {
 	size_t node = m->focus == TOP_ALL ? 0 : m->focus;
-	const struct groups *groups = groups_of(m, node);
-	unsigned next = 0;
-	int r = 0;
+	const struct top_parts *parts = parts_of(m, node);
+	unsigned next = 0, nr = parts_nr(parts);
 
 	if (!m->nr)
 		return 0;
 	if (m->focus == TOP_ALL)
 		return model_focus(m, 0, NULL);
-	for (unsigned i = 0; groups && m->group && i < groups->nr; i++)
-		if (strlen(m->group) == groups->item[i].len &&
-			!memcmp(m->group, groups->item[i].name, groups->item[i].len))
+	for (unsigned i = 0; m->group && i < nr; i++)
+		if (!strcmp(m->group, parts_name(parts, i)))
 			next = i + 1;
-	if (groups && next < groups->nr) {
-		char *name = strndup(groups->item[next].name, groups->item[next].len);
-
-		r = name ? model_focus(m, node, name) : -ENOMEM;
-		free(name);
-		return r;
-	}
+	if (m->group && !next)
+		return 0; /* it is read again, and its groups are not known yet */
+	if (next < nr)
+		return model_focus(m, node, parts_name(parts, next));
 	node++;
-	return model_focus(m, node < m->nr ? node : m->nr > 1 ? TOP_ALL : 0, NULL);
+	return model_focus(m, node < m->nr ? node : model_has_parts(m) ? TOP_ALL : 0, NULL);
 }
 
 /* ---- numbers ---- */
@@ -517,22 +631,19 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
 }
 
 #define SLOPE_S 30.0
+#define SLOPE_SHORT_S 10.0
 #define SLOPE_POINTS 5
 
-/* A straight line through the last half minute. */
-double memory_slope(const struct top_reading *r, int64_t time_ns)
+/* A straight line through so many seconds, and some points at least. */
+static double slope_over(const struct top_reading *r, size_t at, double seconds)
 {
-	size_t at = reading_index(r, time_ns);
-	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0;
+	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0 = (double)reading_point(r, at)->time_ns / 1e9;
 
-	if (at >= r->nr_points)
-		return NAN;
-	t0 = (double)reading_point(r, at)->time_ns / 1e9;
 	for (size_t i = at + 1; i--;) {
 		const struct top_point *p = reading_point(r, i);
 		double t = (double)p->time_ns / 1e9 - t0, memory = point_memory(p);
 
-		if (t < -SLOPE_S)
+		if (t < -seconds && (n >= SLOPE_POINTS || t < -SLOPE_S))
 			break;
 		if (isnan(memory))
 			continue;
@@ -545,4 +656,22 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 	if (n < SLOPE_POINTS || n * stt - st * st <= 0)
 		return NAN;
 	return (n * stm - st * sm) / (n * stt - st * st);
+}
+
+/* What has grown in one step does not grow now: over the last half minute and over the end of it, the less.
+ */
+double memory_slope(const struct top_reading *r, int64_t time_ns)
+{
+	size_t at = reading_index(r, time_ns);
+	double slope, now;
+
+	if (at >= r->nr_points)
+		return NAN;
+	slope = slope_over(r, at, SLOPE_S);
+	now = slope_over(r, at, SLOPE_SHORT_S);
+	if (isnan(slope) || isnan(now))
+		return NAN;
+	if (slope > 0)
+		return MIN(slope, MAX(now, 0.0));
+	return MAX(slope, MIN(now, 0.0));
 }

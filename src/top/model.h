@@ -14,6 +14,7 @@ struct top_node {
 	struct top_reading *tail; /* of a long recording: its end, until main has come there */
 	int64_t offset_ns;
 	int64_t tried_ns; /* of one that is too young to be read */
+	bool tables;	  /* main has the processes */
 	bool gone;	  /* its recorder ended without an end mark */
 	char *why;	  /* it cannot be read (any more); NULL: it can */
 };
@@ -32,12 +33,18 @@ struct model {
 	size_t focus;		    /* a node; TOP_ALL: all of them */
 	char *group;		    /* of the focus; NULL: all of its processes */
 	bool live;		    /* the newest moment */
+	int64_t end_ns;		    /* model_end() */
 	int64_t time_ns, window_ns; /* window: what curves show */
 	bool own_window;	    /* the user chose it; else it grows with the run, to some minutes */
-	int64_t start_wall_ns, looked_ns;
-	struct ghost *ghost; /* NULL: none */
-	int64_t fresh_ns;    /* when a tick came last, by the monotonic clock */
-	bool news;	     /* something is other than it was at the last look */
+	int64_t start_wall_ns, looked_ns, changed_ns;
+	bool expects;	      /* some of what is in a directory is no recording yet */
+	size_t turn;	      /* the node that is read first at the next look */
+	double share;	      /* of what is there that was read; 1: all */
+	bool few_files;	      /* not all recordings can be open at once */
+	struct ghost *ghost;  /* NULL: none */
+	int64_t fit_until_ns; /* model_focus() may read so long */
+	int64_t fresh_ns;     /* when a tick came last, by the monotonic clock */
+	bool news;	      /* something is other than it was at the last look */
 };
 
 /* A node at the moment that is looked at. */
@@ -62,9 +69,11 @@ int64_t model_now(const struct model *m);  /* the moment that is looked at */
 /* Looks at that moment; beyond the newest one: at the newest from now on. */
 void model_go(struct model *m, int64_t time_ns);
 void model_step(struct model *m, int ticks);
+/* A look at that node and group; node TOP_ALL: all of them. */
+bool model_has_parts(const struct model *m); /* there is more than one node, or group of processes */
 /* Reads what is missing for it. */
 struct node_view model_view(struct model *m, size_t node, bool table);
-/* The next of: all, each node, each group of it. */
+/* The next of: all, each node, each group of it. -ENOMEM. */
 int model_next_focus(struct model *m);
 int model_focus(struct model *m, size_t node, const char *group);
 size_t model_main(const struct model *m); /* the node of the focus; of all the first that is known */
@@ -73,11 +82,6 @@ const struct run_events *model_events(const struct model *m, size_t node);
 /* What is asked of all nodes: sums and means. False: nothing is known. */
 bool model_sum(struct model *m, double ret[static NR_TOP_VALUES]);
 
-/* Memory as the answer to "how much": PSS, else RSS. */
-static inline double point_memory(const struct top_point *p)
-{
-	return p->value[TOP_PSS] == p->value[TOP_PSS] ? p->value[TOP_PSS] : p->value[TOP_RSS];
-}
 /* Bytes a second by which memory grows now; NAN: not known. */
 double memory_slope(const struct top_reading *r, int64_t time_ns);
 
@@ -85,6 +89,10 @@ double memory_slope(const struct top_reading *r, int64_t time_ns);
 
 int ghost_open(const char *path, struct ghost **ret, struct buf *reterr);
 struct ghost *ghost_close(struct ghost *g);
+/* Chooses what of it is behind the nodes or the group that the model looks at. NULL, or why there is nothing
+ * of it to be shown. */
+const char *ghost_look(struct ghost *g, const struct model *m);
+bool ghost_is_shown(const struct ghost *g); /* g may be NULL; the rest needs it */
 /* The moment of the earlier run that corresponds to this one: phases that both have are laid over each other.
  */
 double ghost_time(const struct ghost *g, const struct run_events *events, double time_s);

@@ -49,7 +49,8 @@ struct top_table {
 	uint32_t nr, cap;
 	uint32_t *shown, nr_shown, cap_shown; /* indices of lines, from the top */
 	/* How. */
-	bool tree, inverted, full_commands, threads;
+	bool tree, inverted, full_commands;
+	int threads; /* the column of them: 1: is shown, -1: is not, 0: where there is room */
 	enum process_order_by by;
 	bool sorted; /* the user chose an order: children of one parent have it, too */
 	char filter[80], user[40];

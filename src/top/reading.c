@@ -3,9 +3,11 @@
 
 #include "base/owned.h"
 #include "query/column.h"
+#include "top/parts.h"
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct reading_rows {
 	struct column column[NR_OF_PROCESS_READ], gpu_column[NR_OF_GPU], busy, memory;
@@ -292,10 +294,10 @@ static int after_tick(struct walk_observer *o)
 {
 	struct top_reading *r = (struct top_reading *)o;
 	struct reading_rows *rows = r->rows;
-	int e = 0;
+	int e = r->parts ? parts_tick(r->parts) : 0;
 
 	if (!r->tables)
-		return 0;
+		return e;
 	for (unsigned i = 0; i < NR_OF_PROCESS_READ && e >= 0; i++)
 		if (rows->has[i])
 			e = rows_tick(&rows->of_process[i], r->walk, ROWS_ALL);
@@ -352,6 +354,16 @@ static void rows_close(struct reading_rows *rows)
 	free(rows);
 }
 
+/* Groups of a job and of tools are found in the course of it. */
+static bool may_have_groups(const struct walk *walk)
+{
+	const char *target = meta_text(&walk->meta, "target");
+
+	/* Of a single target there is one group, which is the whole. */
+	return (walk->has_groups && !*target) || walk->group.nr > 1 || str_starts(target, "job") ||
+		str_starts(target, "match:");
+}
+
 static int find_columns(struct top_reading *r)
 {
 	const struct series_column *column;
@@ -373,7 +385,8 @@ static int series_begin(
 	struct top_reading *r, const struct reading_options *o, bool whole, struct buf *reterr)
 {
 	const char *metric[NR_TOP_VALUES];
-	struct series_query query = {.metric = metric, .if_known = true, .group = o->group, .whole = whole};
+	struct series_query query = {
+		.metric = metric, .if_known = true, .group = o->group, .whole = whole, .near = o->near};
 	bool end = o->from_ns == INT64_MAX;
 	int e;
 
@@ -387,7 +400,9 @@ static int series_begin(
 	r->walk = series_walk_of(r->series);
 	find_columns(r);
 	r->gathering = run_events_begin(&r->events, r->walk, 0, 0);
-	e = r->gathering ? rows_open(r) : -ENOMEM;
+	e = !r->gathering ? -ENOMEM : r->tables ? rows_open(r) : 0;
+	if (e >= 0 && r->wants_parts && may_have_groups(r->walk))
+		e = parts_open(r->walk, &r->parts);
 	if (e < 0)
 		return e;
 	r->observer.record = observe;
@@ -410,6 +425,8 @@ int reading_open(
 		r->path = strdup(path);
 		r->group = options->group ? strdup(options->group) : NULL;
 		r->tables = options->tables;
+		r->wants_parts = options->parts;
+		r->rests = options->rests;
 		r->from_ns = options->from_ns;
 		r->tables_from_ns = options->tables_from_ns;
 		r->most_points = MAX(options->points, (size_t)16);
@@ -433,6 +450,8 @@ static void end_series(struct top_reading *r)
 	r->gathering = NULL;
 	rows_close(r->rows);
 	r->rows = NULL;
+	parts_close(r->parts);
+	r->parts = NULL;
 	r->series = series_close(r->series);
 	r->walk = NULL;
 	for (unsigned i = 0; i < SNAPSHOTS; i++)
@@ -528,7 +547,7 @@ static int take_point(struct top_reading *r, const struct series_point *from)
 		p->value[r->of_column[i]] = from->value[i];
 	r->ticks++;
 	overview_add(r, p);
-	return 0;
+	return r->parts ? parts_take(r->parts, p - r->point, r->cap_points, from->time_ns) : 0;
 }
 
 /* What was passed over is needed after all. */
@@ -566,6 +585,8 @@ int reading_step(struct top_reading *r)
 	}
 	if (e == 0)
 		r->complete = series_complete(r->series);
+	if (e == 0 || (r->rests && e == SERIES_WAIT))
+		walk_rest(r->walk);
 	r->error = MIN(e, 0);
 	return r->error;
 }
@@ -573,6 +594,18 @@ int reading_step(struct top_reading *r)
 const struct top_point *reading_point(const struct top_reading *r, size_t index)
 {
 	return index < r->nr_points ? &r->point[(r->first_point + index) % r->cap_points] : NULL;
+}
+
+double reading_value(const struct top_reading *r, size_t index, enum top_value which, int group)
+{
+	const struct top_point *p = reading_point(r, index);
+
+	if (!p || (group >= 0 && !r->parts))
+		return NAN;
+	if (group >= 0)
+		return parts_value(
+			r->parts, p - r->point, (unsigned)group, which == TOP_PSS ? PART_MEMORY : PART_CORES);
+	return which == TOP_PSS ? point_memory(p) : p->value[which];
 }
 
 size_t reading_index(const struct top_reading *r, int64_t time_ns)
@@ -614,6 +647,38 @@ const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t tim
 const struct meta *reading_meta(const struct top_reading *r)
 {
 	return &r->walk->meta;
+}
+
+/* Behind the others: the recording's own are found by their place. */
+int reading_mark(struct top_reading *r, double time_s, const char *label)
+{
+	size_t nr = r->events.nr_events;
+	struct run_event *more = reallocarray(r->events.event, nr + 1, sizeof(*more));
+	struct buf shown;
+
+	if (!more)
+		return -ENOMEM;
+	r->events.event = more;
+	buf_init(&shown, 4096);
+	escape_bytes(&shown, label, strlen(label));
+	more[nr] = (struct run_event){.time_s = time_s, .end_s = NAN, .kind = strdup("mark")};
+	more[nr].label = shown.err ? NULL : strdup((char *)shown.data);
+	buf_release(&shown);
+	if (!more[nr].kind || !more[nr].label) {
+		run_event_release(&more[nr]);
+		return -ENOMEM;
+	}
+	r->events.nr_events++;
+	return 0;
+}
+
+double reading_share(const struct top_reading *r)
+{
+	struct stat st;
+
+	if (r->state != READING_ON || stat(r->path, &st) < 0 || st.st_size <= 0)
+		return 1;
+	return MIN((double)store_reader_at(r->walk->reader) / (double)st.st_size, 1.0);
 }
 
 double reading_interval(const struct top_reading *r)

@@ -47,6 +47,12 @@ struct top_point { /* the numbers of one tick */
 	double value[NR_TOP_VALUES];
 };
 
+/* Memory as the answer to "how much": PSS, else RSS. */
+static inline double point_memory(const struct top_point *p)
+{
+	return p->value[TOP_PSS] == p->value[TOP_PSS] ? p->value[TOP_PSS] : p->value[TOP_RSS];
+}
+
 #define SNAPSHOTS 16
 #define SNAPSHOT_BYTES ((size_t)24 << 20) /* of all of a reading's */
 #define OVERVIEW 256
@@ -54,6 +60,7 @@ struct top_point { /* the numbers of one tick */
 enum reading_state { READING_ON, READING_WAITS, READING_ENDED };
 
 struct reading_rows;
+struct top_parts;
 
 struct top_reading {
 	struct walk_observer observer; /* first */
@@ -63,6 +70,7 @@ struct top_reading {
 	enum top_value of_column[SERIES_MAX];
 	bool has[NR_TOP_VALUES]; /* the recording has it */
 	struct reading_rows *rows;
+	struct top_parts *parts;  /* its groups of processes; NULL: it has none */
 	struct run_events events; /* times on the recording's clock */
 	struct gathering *gathering;
 	struct idmap who_by_id;
@@ -72,7 +80,7 @@ struct top_reading {
 	unsigned nr_snapshots, last_snapshot;
 	int64_t from_ns;	/* the first tick that was asked for */
 	int64_t tables_from_ns; /* tables of earlier ticks are not wanted */
-	bool tables;
+	bool tables, wants_parts;
 	struct top_point *point; /* a ring */
 	size_t nr_points, cap_points, most_points, first_point;
 	uint64_t ticks;
@@ -82,15 +90,16 @@ struct top_reading {
 	} overview[OVERVIEW];
 	double overview_step_s; /* 0: nothing yet */
 	enum reading_state state;
-	bool complete;
-	int error; /* negative errno: it cannot be read on */
+	bool complete, rests; /* rests: files are not kept open while nothing is read */
+	int error;	      /* negative errno: it cannot be read on */
 };
 
 struct reading_options {
 	const char *group; /* NULL: all */
 	int64_t from_ns;   /* 0: the first tick; INT64_MAX: the last that there is */
 	int64_t tables_from_ns;
-	bool tables, follow;
+	bool tables, follow, parts, rests;
+	bool near;     /* soon: what only the time before could tell is not known */
 	size_t points; /* at most so many are kept */
 };
 
@@ -104,8 +113,14 @@ int reading_step(struct top_reading *r);
 const struct top_point *reading_at(const struct top_reading *r, int64_t time_ns);
 const struct top_point *reading_last(const struct top_reading *r);
 const struct top_point *reading_point(const struct top_reading *r, size_t index); /* 0: the oldest */
+/* Memory (TOP_PSS) is RSS where PSS is not known. Of a group, if not negative, there are cores and memory. */
+double reading_value(const struct top_reading *r, size_t index, enum top_value which, int group);
 size_t reading_index(const struct top_reading *r, int64_t time_ns); /* of that tick; nr_points: none */
 const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns);
 const struct meta *reading_meta(const struct top_reading *r);
+/* A mark that was set now, which the recording's file does not have. -ENOMEM. */
+int reading_mark(struct top_reading *r, double time_s, const char *label);
+/* How much of the file was read, of 1. */
+double reading_share(const struct top_reading *r);
 double reading_interval(const struct top_reading *r); /* seconds between two ticks */
 #endif

@@ -1,6 +1,7 @@
 """`tacho top` through a real terminal: every number is the recording's, every key does what the page of keys says, and the
 terminal is as it was after every kind of end."""
 
+import contextlib
 import json
 import math
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 import hostile
 import pytest
 
+from exported import tool
 from recorder import BURNERS, TACHO, record, run, start, until
 from top_terminal import top
 
@@ -314,6 +316,145 @@ def test_a_report_is_written(job, tmp_path):
     assert (tmp_path / "job.html").exists()
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run of two minutes that is always the same: twenty processes of two users, phases, a mark."""
+    path = tmp_path_factory.mktemp("made") / "made.tacho"
+    long_recording(path, 120, 20)
+    return path
+
+
+def rows_of(t):
+    """The rows of the table, as words."""
+    lines = t.lines()
+    head = next(i for i, line in enumerate(lines) if line.lstrip().startswith("PID"))
+    return lines[head], [line.split() for line in lines[head + 1 : -2] if line.split()]
+
+
+@contextlib.contextmanager
+def in_the_middle(made, **size):
+    with top(made, "--at", "60.01", **{"columns": 160, "rows": 40, **size}) as t:
+        t.until(lambda: "paused at 1m00.0s" in t.lines()[0] and "20 of 20 processes" in t.text(), "the middle")
+        yield t
+
+
+def test_keys_of_orders(made):
+    with in_the_middle(made) as t:
+        t.type("t")
+        t.until(lambda: "CPU%▽" in rows_of(t)[0] and "├" not in t.text(), "a list, by CPU")
+        for key, title in [("M", "MEM▽"), ("P", "CPU%▽"), ("T", "TIME▽"), (">", "MEM▽"), ("<", "TIME▽"), ("I", "TIME△"), ("I", "TIME▽")]:
+            t.type(key)
+            t.until(lambda title=title: title in rows_of(t)[0], f"{key}: {title}")
+        seconds = [float(m[1]) for row in rows_of(t)[1] if (m := re.fullmatch(r"([\d.]+)s", row[4]))]
+        assert len(seconds) > 5 and seconds == sorted(seconds, reverse=True)
+        t.type("f6")
+        t.until("Order by", "the list of orders")
+        t.type("down", "enter")
+        t.until(lambda: "MEM▽" in rows_of(t)[0], "the next one")
+        t.type("t")
+        t.until(lambda: "├" in t.text(), "a tree again")
+
+
+def test_keys_of_the_list(made):
+    with in_the_middle(made) as t:
+        pids = [row[0] for row in rows_of(t)[1]]
+        for key, row in [("down", 1), ("down", 2), ("up", 1), ("page-down", 19), ("page-up", 0)]:
+            t.type(key)
+            t.until(lambda row=row: chosen(t) and chosen(t).split()[0] == pids[row], f"{key}: row {row}")
+        t.type("/", "worker", "enter")
+        t.until(lambda: chosen(t).split()[0] in pids[:2], "the first match")
+        at = pids.index(chosen(t).split()[0])
+        t.type("n", "n")
+        t.until(lambda: chosen(t).split()[0] == pids[at + 2], "the one after the next")
+        t.type("page-up", "-")
+        t.until("1 of 20 processes", "the root is folded")
+        t.type("+")
+        t.until("20 of 20 processes", "and unfolded")
+        t.type("down", " ", " ")
+        t.until("2 tagged: ", "two are tagged")
+        t.type("U")
+        t.until(lambda: "tagged" not in t.text(), "none is")
+        t.type("F")
+        t.until("follows", "it stays on the process")
+        pid = chosen(t).split()[0]
+        t.type("t", "M", "I")
+        t.until(lambda: "MEM△" in t.text() and chosen(t).split()[0] == pid, "wherever that is")
+        t.type("esc")
+        t.until(lambda: "follows" not in t.text(), "no more")
+        t.type("u", "1001", "enter")
+        t.until("user: 1001", "processes of a user")
+        assert {row[1] for row in rows_of(t)[1] if row[-1] == "-v"} == {"1001"}
+        t.type("esc", "c")
+        t.until(lambda: "worker -v" not in t.text() and "loader" in t.text(), "names")
+        t.type("c")
+        t.until("worker -v", "whole commands")
+
+
+def test_keys_of_time_and_pages(made):
+    with in_the_middle(made, columns=100) as t:
+        for keys, clock in [("left", "0m59.0s"), ("shift-left", "0m49.0s"), ("right", "0m50.0s"), ("shift-right", "1m00.0s"), ("home", "0m00.0s")]:
+            t.type(keys)
+            t.until(f"paused at {clock}", keys)
+        t.type("Z")
+        t.until(lambda: "playing at 0m02.0s" in t.lines()[0], "it plays")
+        t.type("Z")
+        t.until("paused at", "it is paused")
+        before = re.search(r"curves: (\S+)", t.text())[1]
+        t.type("i")
+        t.until(lambda: re.search(r"curves: (\S+)", t.text())[1] != before, "a shorter time")
+        shorter = re.search(r"curves: (\S+)", t.text())[1]
+        t.type("o")
+        t.until(lambda: re.search(r"curves: (\S+)", t.text())[1] != shorter, "a longer time")
+        for key in ("?", "h", "f1"):
+            t.type(key)
+            t.until("Left Right", "the page of keys")
+            t.type("q")
+            t.until("PID", "the table again")
+        assert "THR" not in rows_of(t)[0]
+        t.type("H")
+        t.until(lambda: "THR" in rows_of(t)[0], "the column of threads")
+        t.type("H", "end")
+        t.until(lambda: " ended" in t.lines()[0] and "THR" not in rows_of(t)[0], "the end")
+        t.type("x")
+        t.until(lambda: "totals and peaks" not in t.text(), "the living alone")
+        t.type("x")
+        t.until("totals and peaks", "and those that had ended")
+        t.type("w")
+        t.until("this recording is kept already", "nothing is to be kept")
+
+
+def test_marks_are_over_the_curves(made, tmp_path):
+    """Those of the job, and one that is set now; on curves and on the time bar."""
+    path = tmp_path / "made.tacho"
+    path.write_bytes(made.read_bytes())
+    at = float(re.search(r"([\d.]+)s .* mark +checkpoint", run("log", path).stdout.decode())[1])
+    with top(path, "--at", f"{at + 1:.2f}", columns=120, rows=40) as t:
+        t.until("paused at", "the moment")
+        t.until(lambda: " mark checkpoint" in t.lines()[0], "its name, for a while")
+        over = {i for i, line in enumerate(t.lines()) if "▾" in line}
+        bar = len(t.lines()) - 2
+        assert bar in over and len(over) >= 3, t.text()
+        before = t.lines()[bar].count("▾")
+        t.type("j", "20s", "enter", "m", "here \u202e now", "enter")
+        t.until(lambda: " mark here \\u202e now" in t.lines()[0] and "' at 20.0 s" in t.text(), "it is set, and its name shown harmlessly")
+        t.type("left")
+        t.until(lambda: " mark here" not in t.lines()[0], "before it")
+        t.type("home")
+        t.until(lambda: t.lines()[bar].count("▾") == before + 1, "the new one on the bar, too")
+        assert "\u202e".encode() not in t.raw
+    with top(path, "--at", "20", columns=120, rows=40, env={"LC_ALL": "C"}) as t:
+        t.until(lambda: " mark here" in t.lines()[0] and "v" in t.lines()[bar], "as it is in the file beside it")
+
+
+def test_all_sizes_from_the_smallest_to_the_largest(made):
+    """No line is wider, no frame higher than the terminal; memory and processes are always there."""
+    for columns in (20, 23, 39, 40, 56, 63, 64, 80, 90, 110, 170, 255, 400):
+        for rows in (5, 6, 7, 8, 11, 12, 14, 24, 100):
+            lines = plain(made, "--at", "50%", columns=columns, rows=rows).splitlines()
+            assert len(lines) <= rows and max(map(len, lines)) <= columns, (columns, rows)
+            assert any("MEM" in line for line in lines[:3]) and any("PID" in line for line in lines), (columns, rows, lines)
+
+
 # ---- a run in progress ----
 
 
@@ -356,12 +497,18 @@ def test_nothing_is_done_while_paused(tmp_path):
             t.type("Z")
             t.until("paused", "pause")
             t.read(0.3)
-            before = switches(t.process.pid)
+            before, read = switches(t.process.pid), bytes_read(t.process.pid)
             assert t.read(1.5) == b""
+            assert bytes_read(t.process.pid) == read
             assert switches(t.process.pid) - before <= 1
             t.type("q")
             assert t.end() == 0
         recorder.terminate()
+
+
+def bytes_read(pid):
+    with open(f"/proc/{pid}/io", encoding="ascii") as io:
+        return int(io.readline().split()[1])
 
 
 def switches(pid):
@@ -435,6 +582,21 @@ def test_the_terminal_goes_away(job):
         os.close(t.theirs)
         os.close(t.ours)
         t.process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_our_own_recorder_crashes(tmp_path, number):
+    with subprocess.Popen(["sleep", "60"]) as sleeper, top(sleeper.pid, env=temporary(tmp_path)) as t:
+        t.until("sleep 60", "the target")
+        child = Path(f"/proc/{t.process.pid}/task/{t.process.pid}/children").read_text(encoding="ascii").split()
+        assert len(child) == 1
+        os.kill(int(child[0]), number)
+        t.until("the recorder is gone", "the alarm")
+        t.type("q")
+        t.end()
+        assert t.is_restored()
+        sleeper.kill()
+    assert not list(tmp_path.glob("tacho-top-*"))
 
 
 # ---- targets and commands ----
@@ -542,34 +704,137 @@ def test_names_with_escapes_are_harmless(tmp_path):
 
 @pytest.fixture(scope="module")
 def nodes(tmp_path_factory):
-    """A directory with recordings of two nodes of one run: one does much less than the other."""
+    """Two nodes of one run with two ranks each, the second of which has little to do."""
     folder = tmp_path_factory.mktemp("nodes")
-    with start("run", "-q", "-i", "100ms", "-o", folder / "a.tacho", "--", "timeout", "3", "sh", "-c", "while :; do :; done") as one:
-        record(["sleep", "3"], "-q", "-i", "100ms", output=folder / "b.tacho")
-        one.wait()
+    long_recording(folder / "a.tacho", 60, 20, "node01", "rank 0", "rank 1")
+    long_recording(folder / "b.tacho", 60, 8, "node02", "rank 2", "rank 11")
     return folder
+
+
+def long_recording(path, seconds, processes, host="node01", *groups):
+    """A recording of one second a tick that is made, not recorded."""
+    words = ["long", path, seconds, 1, processes, host, 0, *groups]
+    subprocess.run([tool("query_tool"), *map(str, words)], check=True)
 
 
 def test_many_nodes(nodes):
     with top(nodes, "--at", "60%", columns=120, rows=30) as t:
+        t.until("paused at", "the moment")
         t.until("NODE", "rows of nodes")
-        t.until("slow:", "the straggler is marked")
         assert "2 nodes" in t.lines()[0]
-        t.type("g")
-        t.until("PID", "the first node")
-        t.type("g")
-        t.until("sleep 3", "the second node")
+        rows = [line.split()[:2] for line in t.lines() if re.match(r"node\d+ |  rank ", line)]
+        assert [row[0] for row in rows] == ["node01", "rank", "rank", "node02", "rank", "rank"], t.text()
+        assert [row[1] for row in rows if row[0] == "rank"] == ["0", "1", "2", "11"], "by their number"
+        slow = [line.split()[:2] for line in t.lines() if "slow:" in line]
+        assert slow[-1] == ["rank", "11"], t.text()
+        t.type("-")
+        t.until(lambda: "rank" not in t.text(), "only nodes")
+        t.type("+")
+        t.until("rank 11", "ranks again")
+        for seen in [r"node01.*phase", "group rank 0", "group rank 1", "node02", "group rank 2", "group rank 11"]:
+            t.type("g")
+            t.until(lambda seen=seen: re.search(seen, t.lines()[0]) and "PID" in t.text(), seen)
         t.type("g")
         t.until("NODE", "all of them")
         t.type("down", "enter")
-        t.until("sleep 3", "the chosen one")
+        t.until("group rank 0", "the chosen one")
+
+
+def test_rows_of_ranks_are_those_of_the_series(nodes):
+    for at in (0, 5, 23, 47, 59):
+        text = plain(nodes, "--at", f"{at}.01" if at else "0", columns=120, rows=40)
+        for name, file in [("rank 0", "a"), ("rank 11", "b")]:
+            done = run("show", "--series", "group.cores,proc.mem.pss_now", "--group", name, "--csv", nodes / f"{file}.tacho")
+            row = done.stdout.decode().splitlines()[1 + at].split(",")
+            shown = re.search(rf"^  {name} +(\S+) +([\d.]+) (\w+)", text, re.M)
+            assert shown, text
+            assert shown[1] == "-" if not row[1] else near(float(shown[1]), float(row[1]), len(shown[1].partition(".")[2])), (at, row, shown[0])
+            assert size(shown[2], shown[3]) == pytest.approx(float(row[2]), rel=0.006)
+
+
+def test_groups_of_one_node_are_rows(nodes):
+    with top(nodes / "a.tacho", "--at", "50%", columns=100, rows=30) as t:
+        t.until("paused at", "the processes")
+        t.type("g", "g", "g")
+        t.until(lambda: "GROUP" in t.text() and re.search("^  rank 1 ", t.text(), re.M), "both groups")
+        t.click(5, next(i for i, line in enumerate(t.lines()) if "rank 1" in line))
+        t.type("enter")
+        t.until("group rank 1", "the chosen one")
 
 
 def test_an_earlier_run_is_behind(job):
     with top(job, "--against", job, "--at", "50%", columns=140, rows=40) as t:
-        t.until("of the earlier run", "how far along it is")
+        t.until(lambda: "of the earlier run" in t.text() and "paused at" in t.text(), "how far along it is")
         share = int(re.search(r"(\d+) % of the earlier run", t.text())[1])
         assert 40 <= share <= 60
+        t.type("m", "here", "enter")
+
+
+def ghosts(t):
+    """Cells in the ink of the earlier run."""
+    return sum(cell.fg == "808080" and cell.data != " " for row in range(t.screen.lines) for cell in t.screen.buffer[row].values())
+
+
+def test_an_earlier_run_of_many_nodes_and_groups(nodes, tmp_path):
+    """Half as long, and one group has another name: behind all, a node, a group; and why there is nothing."""
+    (tmp_path / "run").mkdir()
+    long_recording(tmp_path / "run" / "a.tacho", 60, 40, "node01", "rank 0", "rank 9")
+    long_recording(tmp_path / "run" / "b.tacho", 60, 40, "node07", "rank 2", "rank 11")
+    with top(nodes, "--against", tmp_path / "run", "--at", "70%", columns=160, rows=40) as t:
+        t.until(lambda: "of the earlier run" in t.lines()[0] and ghosts(t), "behind all nodes")
+        t.type("g")
+        t.until(lambda: "node01" in t.lines()[0] and ghosts(t), "behind a node")
+        t.type("g")
+        t.until(lambda: "group rank 0" in t.lines()[0] and ghosts(t), "behind a group")
+        t.type("g")
+        t.until(lambda: "no such group in the earlier run" in t.lines()[0] and not ghosts(t), "no such group")
+    with top(nodes, "--against", tmp_path / "run" / "a.tacho", "--at", "70%", columns=160, rows=40) as t:
+        t.until(lambda: "of the earlier run" in t.lines()[0], "behind all nodes")
+        t.type("down", "down", "down", "enter")
+        t.until("no such node in the earlier run, which had 1", "no such node")
+
+
+def open_recordings(pid):
+    with contextlib.suppress(OSError):
+        return [name for fd in Path(f"/proc/{pid}/fd").iterdir() if (name := os.readlink(fd)).endswith(".tacho")]
+    return None
+
+
+def test_runs_in_progress_with_few_files(tmp_path):
+    """Where not all can be open at once each is opened when it has grown; to their end."""
+    with contextlib.ExitStack() as stack:
+        recorders = [stack.enter_context(start("run", "-q", "-i", "100ms", "-o", tmp_path / f"{name}.tacho", "--", "sh", "-c", "read line; exit 3",
+                                               stdin=subprocess.PIPE)) for name in "ab"]  # fmt: skip
+        until(lambda: all((tmp_path / f"{name}.tacho").exists() for name in "ab"), "two recordings")
+        with top(tmp_path, "--delay", "100ms", columns=100, rows=30, wrapper=["sh", "-c", 'ulimit -n 44; exec "$@"', "sh"]) as t:
+            t.until(lambda: "2 nodes" in t.lines()[0] and " live" in t.lines()[0] and "2 processes" in t.text(), "both of them")
+            first = t.lines()[0]
+            until(lambda: t.read(0.02) is not None and open_recordings(t.process.pid) == [], "none is open between two looks")
+            t.until(lambda: " live" in t.lines()[0] and t.lines()[0] != first, "they are read on")
+            for recorder in recorders:
+                recorder.stdin.close()
+                recorder.wait()
+            t.until(lambda: "ended" in t.lines()[0] and "unfinished" not in t.text(), "their end")
+
+
+def test_hundreds_of_nodes_with_few_files(tmp_path):
+    """More than may be open at once, and one more that comes later."""
+    first = tmp_path / "0.tacho"
+    long_recording(first, 20, 5)
+    for i in range(1, 120):
+        (tmp_path / f"{i}.tacho").write_bytes(first.read_bytes())
+    with top(tmp_path, columns=100, rows=30, wrapper=["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]) as t:
+        t.until(lambda: "120 nodes" in t.lines()[0] and "ended" in t.lines()[0], "all nodes")
+        assert "Too many" not in t.text() and t.text().count(" ended") > 5, t.text()
+        assert len(list(Path(f"/proc/{t.process.pid}/fd").iterdir())) < 20, "those that have ended are not kept open"
+        (tmp_path / "later.tacho").write_bytes(first.read_bytes())
+        t.until(lambda: "121 nodes" in t.lines()[0], "the one that came")
+        t.type("j", "5s", "enter")
+        t.until("paused at 0m05.0s", "the past")
+        t.type("enter")
+        t.until("PID", "a node's processes")
+        t.type("q")
+        assert t.end() == 0
 
 
 def test_groups_are_shown_one_by_one(tmp_path):
@@ -586,20 +851,74 @@ def test_groups_are_shown_one_by_one(tmp_path):
         t.until(lambda: "group other" in t.text() and "sleep 1.2" not in t.text().split("\n", 1)[1], "the other group")
 
 
-def test_a_frame_of_thousands_of_processes(tmp_path):
-    """Counted, not timed: that it is drawn, and that the next one is small."""
-    path = tmp_path / "many.tacho"
-    herd = BURNERS / "crowd"
-    with start("run", "-q", "-o", path, "--", herd, "2000", stdin=subprocess.PIPE) as recorder:
-        until(path.exists, "the recording")
-        with top(path, columns=120, rows=40) as t:
-            t.until(lambda: (m := re.search(r"of (\d+) processes", t.text())) and int(m[1]) > 1000, "the herd")
-            t.type("page-down", "t")
-            t.until("PID", "a list")
-            t.type("q")
-            assert t.end() == 0
-        recorder.stdin.close()
-        recorder.wait()
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """Ten thousand processes at once."""
+    path = tmp_path_factory.mktemp("crowd") / "crowd.tacho"
+    long_recording(path, 6, 10000)
+    return path
+
+
+def cost_of(stderr):
+    names = ["frames", "writes", "bytes", "cpu_s", "rss_kib", "first_bytes"]
+    return dict(zip(names, map(float, re.findall(r"[\d.]+", stderr.decode())), strict=True))
+
+
+def test_ten_thousand_processes(crowd):
+    """Counted, not timed: all are there, a frame has what fits on the screen, and memory is bounded."""
+    processes = json.loads(run("show", "-p", "--json", crowd).stdout)["processes"]
+    some = processes[7777]["pid"]
+    with top(crowd, "--cost", "--at", "3.01", columns=120, rows=40) as t:
+        t.until(lambda: "of 10000 processes" in t.text() and "paused at" in t.text(), "all of them")
+        t.settle()
+        sizes = []
+        for keys in [("page-down",), ("down",), ("left",), ("right",), ("M",), ("t",), ("/", str(some), "enter")]:
+            t.type(*keys)
+            t.settle()
+            sizes.append(max(len(frame) for frame in t.raw.split(b"\033[?2026h")))
+        assert str(some) in chosen(t).split()[0]
+        assert max(sizes) < 60000, "no more than a whole screen"
+        t.type("\\", str(some), "enter")
+        t.until("\n1 of 10000 processes", "one of them")
+        t.type("t")
+        t.until(lambda: re.search(r"\n[2-9] of 10000 processes", t.text()), "and its parents, in the tree")
+        t.type("q")
+        assert t.end() == 0
+        cost = cost_of(t.process.stderr.read())
+        if "asan" not in TACHO:
+            assert cost["rss_kib"] < 150 << 10
+
+
+@pytest.fixture(scope="module")
+def half_a_day(tmp_path_factory):
+    path = tmp_path_factory.mktemp("long") / "long.tacho"
+    long_recording(path, 43200, 20)
+    return path
+
+
+def test_the_first_frame_does_not_wait_for_the_rest(half_a_day):
+    """Of a long recording the end is shown before the rest is read: counted in bytes, not in seconds."""
+    path = half_a_day
+    with top(path, "--frames", "1", "--cost", columns=120, rows=40) as t:
+        assert t.end() == 0
+        assert b"11h59m" in t.raw
+        if "asan" not in TACHO:  # which is so slow that more than one piece of it is read
+            assert cost_of(t.process.stderr.read())["first_bytes"] < path.stat().st_size
+    with top(path, columns=120, rows=40) as t:
+        t.until(lambda: " ended" in t.lines()[0], "all of it")
+        t.type("home")
+        t.until("paused at 0m00.0s", "its first tick")
+
+
+def test_those_that_have_ended_are_read_between_frames(half_a_day):
+    with top(half_a_day, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
+        t.until("paused at", "the middle")
+        t.until(lambda: "with those that ended" not in t.text(), "the living")
+        t.type("x")
+        t.type("i")  # keys are heard meanwhile
+        t.until("with those that ended: totals and peaks", "all of them")
+        assert b"reading those that ended: " in t.raw
+        t.until("ended with 0", "a process that had ended")
 
 
 # ---- whatever a file holds ----

@@ -23,7 +23,7 @@ ENVIRONMENT = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "COLORTERM": "", "
 
 
 class Terminal:
-    def __init__(self, *words, columns=100, rows=30, env=None, cwd=None):
+    def __init__(self, *words, columns=100, rows=30, env=None, cwd=None, wrapper=()):
         pyte = reader("pyte")
         self.screen = pyte.Screen(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
@@ -32,7 +32,7 @@ class Terminal:
         self.before = termios.tcgetattr(self.theirs)
         self.resize(columns, rows, tell=False)
         self.process = subprocess.Popen(
-            [TACHO, "top", *map(str, words)], stdin=self.theirs, stdout=self.theirs, stderr=subprocess.PIPE, cwd=cwd,
+            [*wrapper, TACHO, "top", *map(str, words)], stdin=self.theirs, stdout=self.theirs, stderr=subprocess.PIPE, cwd=cwd,
             env={**os.environ, **ENVIRONMENT, **(env or {})}, preexec_fn=self.own_session)  # fmt: skip
 
     def own_session(self):

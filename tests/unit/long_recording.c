@@ -139,7 +139,7 @@ static const char *const cell_name[NR_CELLS] = {[CPU_TIME] = "proc.cpu.time",
 	[SELF_CPU] = "self.cpu",
 	[SELF_RSS] = "self.rss"};
 
-static const char *const group_name[2] = {"solvers", "loaders"};
+static const char *const group_name[2] = {"solvers", "loaders"}; /* unless others are given */
 
 struct worker {
 	uint32_t id;
@@ -232,6 +232,11 @@ static int make_tables(struct world *w)
 	return 0;
 }
 
+static const char *name_of_group(const struct world *w, unsigned group)
+{
+	return w->r->group[group] ? w->r->group[group] : group_name[group];
+}
+
 static void put(struct world *w, enum cell cell, uint32_t row, int64_t value)
 {
 	struct table *t;
@@ -256,7 +261,8 @@ static void join(struct world *w, enum cell of, uint32_t row, const char *name)
 
 static int begin(struct world *w, const char *path)
 {
-	int r = store_create(path, true, &w->w);
+	int r = store_create(path, true, &w->w), len;
+	char groups[200];
 
 	if (r < 0)
 		return r;
@@ -268,7 +274,8 @@ static int begin(struct world *w, const char *path)
 	pairs_num(&w->pairs, "nr_cpus", CPUS);
 	pairs_num(&w->pairs, "start_wall_ns",
 		w->r->start_wall_ns ? w->r->start_wall_ns : INT64_C(1700000000) * NSEC_PER_SEC);
-	pairs_add(&w->pairs, "groups", "solvers\0loaders", 15);
+	len = snprintf(groups, sizeof(groups), "%s%c%s", name_of_group(w, 0), 0, name_of_group(w, 1));
+	pairs_add(&w->pairs, "groups", groups, (size_t)len);
 	r = store_meta(w->w, &w->pairs);
 	if (r >= 0)
 		r = store_schema(w->w, w->schema);
@@ -280,8 +287,8 @@ static int begin(struct world *w, const char *path)
 	join(w, RX_BYTES, 0, "eth0");
 	join(w, DISK_READ, 0, "nvme0n1");
 	join(w, ENERGY, 0, "package-0");
-	join(w, GROUP_USER, 0, group_name[0]);
-	join(w, GROUP_USER, 1, group_name[1]);
+	join(w, GROUP_USER, 0, name_of_group(w, 0));
+	join(w, GROUP_USER, 1, name_of_group(w, 1));
 	for (uint32_t i = 0; i <= CPUS; i++) {
 		char name[16];
 
@@ -319,7 +326,7 @@ static void worker_begin(struct world *w, uint32_t row)
 	pairs_str(&w->pairs, "name", !row ? "train" : group_of(row) ? "loader" : "solver");
 	pairs_add(&w->pairs, "cmdline", "worker\0-v\0", 10);
 	if (row)
-		pairs_str(&w->pairs, "groups", group_name[group_of(row)]);
+		pairs_str(&w->pairs, "groups", name_of_group(w, group_of(row)));
 	table_bind(&w->table[w->cell[RSS].set], row, p->id);
 	store_instance(w->w, (uint32_t)w->cell[RSS].set, row, p->id, time_ns(w), &w->pairs);
 	put(w, CHILDREN_USER, row, 0);

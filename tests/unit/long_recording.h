@@ -8,6 +8,7 @@
 
 struct long_recording {
 	const char *host;
+	const char *group[2];  /* names of the two groups of its processes; NULL: solvers, loaders */
 	int64_t start_wall_ns; /* 0: some day */
 	uint64_t seconds;
 	double hz;

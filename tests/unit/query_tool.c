@@ -2,7 +2,7 @@
  * counters and GPUs whose every value is known, and one of any length (long_recording.h).
  *
  *	query_tool FILE HOST [GPUS]
- *	query_tool long FILE SECONDS HZ PROCESSES [HOST [START_WALL_NS]]
+ *	query_tool long FILE SECONDS HZ PROCESSES [HOST [START_WALL_NS [GROUP GROUP]]]
  *	query_tool node FILE HOST [KEY=VALUE...]	a node of a run of many: see node_key[]
  */
 #include "long_recording.h"
@@ -58,6 +58,8 @@ static int write_long(int argc, char **argv)
 		!parse_decimal(argv[4], &r.hz) || !(r.hz > 0) || !parse_u64(argv[5], &processes) ||
 		!processes || processes > 100000)
 		return 2;
+	for (int i = 0; i < 2 && argc > 9; i++)
+		r.group[i] = argv[8 + i];
 	r.processes = (uint32_t)processes;
 	r.start_wall_ns = (int64_t)start;
 	e = long_recording_write(argv[2], &r);

@@ -181,6 +181,47 @@ static void test_following(void **state)
 	world_release(&world);
 }
 
+/* The same of a reader that gives file and buffers back after each look. */
+static void test_following_with_rests(void **state)
+{
+	char other[sizeof(path) + 8];
+	unsigned rests = 0;
+	struct store_reader *r;
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.other", path);
+	world_init(&world, 21, path);
+	store_set_limits(world.w, &small);
+	reading_init(&reading);
+	assert_int_equal(store_open(path, &r), 0);
+	for (unsigned i = 1; i <= 50; i++) {
+		bool rested = store_rest(r, false);
+
+		rests += rested;
+		assert_true(!rested || store_reader_fd(r) < 0);
+		world_live(&world, 1, i % 3 == 0);
+		assert_int_equal(rested ? store_wake(r, path) : 0, 0);
+		reading_go_on(&reading, r, &world);
+		assert_int_equal(reading.ticks, i / 3 * 3);
+	}
+	assert_true(rests > 40);
+	assert_true(store_rest(r, false));
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(store_wake(r, path), -ESTALE);
+	assert_int_equal(store_wake(r, "/dev/null"), -ESTALE);
+	assert_int_equal(store_wake(r, other), 0);
+	world_finish(&world);
+	reading_go_on(&reading, r, &world);
+	assert_same_text(&reading.log, &world.log);
+	assert_true(reading.health.complete);
+	assert_true(store_rest(r, true));
+	assert_true(store_wake(r, other) < 0); /* all was read */
+	store_close(r);
+	unlink(other);
+	reading_release(&reading);
+	world_release(&world);
+}
+
 /* ---- the disk is full ---- */
 
 static void limit_file(rlim_t bytes)
@@ -728,6 +769,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_schema_meta_wall_and_summary),
 		cmocka_unit_test(test_following),
+		cmocka_unit_test(test_following_with_rests),
 		cmocka_unit_test(test_full_disk_for_a_while),
 		cmocka_unit_test(test_full_disk_for_long),
 		cmocka_unit_test(test_full_disk_at_the_end),
