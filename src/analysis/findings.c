@@ -236,7 +236,8 @@ static void gravest_first(struct findings *f)
 
 int findings_make(const struct analysis *s, struct findings **ret)
 {
-	struct look l = {.analysis = s, .run = s->summary, .found = calloc(1, sizeof(*l.found))};
+	struct look l = {
+		.analysis = s, .run = s->summary, .found = calloc(1, sizeof(*l.found)), .oom_limit = NAN};
 	double wall;
 	int r;
 
@@ -256,7 +257,7 @@ int findings_make(const struct analysis *s, struct findings **ret)
 	if (!l.err)
 		look_unmeasured(&l);
 	gravest_first(l.found);
-	r = l.err ? l.err : advice_make(s, l.found);
+	r = l.err ? l.err : advice_make(&l);
 	if (r < 0) {
 		findings_free(l.found);
 		return r;

@@ -304,7 +304,7 @@ static void io_line(const struct page *p, struct buf *line)
 	if (disk) {
 		add_bytes(line, p, "read ", FIG_READ_BYTES);
 		add_bytes(line, p, "  wrote ", FIG_WRITE_BYTES);
-		buf_adds(line, " (disk)");
+		buf_adds(line, " (storage)");
 	}
 	if (has(p, FIG_READ_CHARS) && has(p, FIG_WRITE_CHARS)) {
 		add_bytes(line, p, disk ? "   read " : "read ", FIG_READ_CHARS);
