@@ -57,6 +57,7 @@ struct rule {
 	double least_s; /* of a run that can tell; 0: any */
 	void (*look)(struct look *l);
 	void (*look_part)(struct look *l, size_t part); /* instead, for each recording */
+	bool plain; /* right with the summary alone, where no curve is known */
 };
 
 /* Means over a few seconds are chance: start-up and the first readings weigh too much. */

@@ -11,6 +11,7 @@
 #include "perf/event.h"
 #include "query/meta.h"
 #include "query/run.h"
+#include "analysis/top_finding.h"
 #include "text/summary.h"
 
 #include <fcntl.h>
@@ -624,12 +625,22 @@ static void report_not_written(const char *path, const char *error)
 		path, e->what, *e->name ? "" : " (", *e->name ? "" : error, *e->name ? "" : ")", e->remedy);
 }
 
+/* Programs get the numbers; people also what stands out in them. */
+static int read_summary(const struct recording *r, const struct run *run, struct summary **ret,
+	char **ret_finding, struct buf *reterr)
+{
+	if (r->opt->json || !r->opt->summary)
+		return summary_read(run, ret, reterr);
+	return summary_read_with_finding(run, ret, ret_finding, reterr);
+}
+
 void record_report(struct recording *r)
 {
 	const char *path = (char *)r->path.data;
 	struct summary *summary = NULL;
 	struct summary_style style;
 	struct run *run = NULL;
+	char *finding = NULL;
 	struct buf out;
 
 	if (!r->recorded)
@@ -643,11 +654,12 @@ void record_report(struct recording *r)
 	style.hint = true;
 	buf_init(&out, 1 << 20);
 	progress_show();
-	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
+	if (run_open(&path, 1, &run, &out) < 0 || read_summary(r, run, &summary, &finding, &out) < 0) {
 		warning("cannot read the recording back: %s", (char *)out.data);
 	} else {
 		if (r->opt->verbose && !r->opt->json)
 			record_verbose(path, MAX(style.width, 60), &out);
+		style.finding = finding;
 		if (r->opt->json && r->opt->summary)
 			summary_json(summary, &out);
 		else if (r->opt->summary)
@@ -657,6 +669,7 @@ void record_report(struct recording *r)
 		record_push_report(r);
 	}
 	summary_free(summary);
+	free(finding);
 	run_close(run);
 	buf_release(&out);
 }

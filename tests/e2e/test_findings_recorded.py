@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from recorder import TACHO, run, show
+from recorder import TACHO, on_terminal, run, show
 
 RECORDINGS = Path(__file__).resolve().parent.parent / "golden" / "findings"
 MIB = 1 << 20
@@ -75,3 +75,29 @@ def test_growth_in_a_run_of_few_ticks(stories):
     assert story["summary"]["ticks"]["taken"] < 48
     assert "Memory grew steadily by 37.9 MiB/s" in found(story)["memory-growth"]["title"]
     assert "rounded up" in story["advice"]["headroom"]
+
+
+def test_the_summary_ends_with_the_first_finding(stories):
+    """The same as the report's, however it is made."""
+    for name in ("oom", "contended", "growth"):
+        first = stories[name]["findings"][0]
+        assert first["weight"] != "fine"
+        lines = run("show", RECORDINGS / f"{name}.tacho").stdout.decode().splitlines()
+        at = max(i for i, line in enumerate(lines) if line.startswith("  finding "))
+        assert " ".join(" ".join(lines[at:]).split()) == f"finding {first['title']}"
+    # That a job slept is in the line of its CPU time.
+    assert b"  finding " not in run("show", RECORDINGS / "session.tacho").stdout
+
+
+def test_the_alarm_names_process_limit_and_time():
+    text = " ".join(run("show", RECORDINGS / "oom.tacho").stdout.decode().split())
+    assert "alarm out of memory: the kernel killed python3 (PID 5807) at 5.36s: limit 200 MiB of /job, used 200 MiB" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_processes_never_lose_their_command(columns):
+    lines = on_terminal("show", "-p", RECORDINGS / "oom.tacho", columns=columns).splitlines()
+    assert lines[0].split()[-1] == "COMMAND" and lines[0].split()[0] == "PID"
+    assert all(len(line) <= columns for line in lines)
+    assert any("grow.py" in line for line in lines), lines
+    assert ("SYS" in lines[0]) == (columns == 200)
