@@ -205,11 +205,8 @@ static void write_json(const struct process_table *p, const struct text_table *t
  * this order. */
 #define COMMAND_LEAST 24
 
-/* clang-format off */
-static const unsigned first_to_go[] = {1 + PROCESS_SYSTEM, 1 + PROCESS_USER, 1 + PROCESS_PPID, 1 + PROCESS_FDS, 1 + PROCESS_START,
-	1 + PROCESS_THREADS, 1 + PROCESS_WRITE_CHARS, 1 + PROCESS_READ_CHARS, COLUMN_GROUPS, 1 + PROCESS_PSS, 1 + PROCESS_WALL,
-	COLUMN_HOST, 1 + NR_PROCESS_VALUES};
-/* clang-format on */
+static const char *const first_to_go[] = {"SYS", "USER", "PPID", "FDS", "START", "THR", "WROTE", "READ",
+	"GROUPS", "PSS", "WALL", "HOST", "EXIT"};
 
 static size_t columns_wide(const struct text_column *of)
 {
@@ -224,7 +221,9 @@ static size_t columns_wide(const struct text_column *of)
 static void fit(struct text_column *own, size_t width)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(first_to_go) && columns_wide(own) + COMMAND_LEAST > width; i++)
-		own[first_to_go[i]].title = NULL;
+		for (size_t k = 0; k < COLUMN_COMMAND; k++)
+			if (own[k].title && !strcmp(own[k].title, first_to_go[i]))
+				own[k].title = NULL;
 }
 
 void processes_write(
