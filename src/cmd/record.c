@@ -181,6 +181,26 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	record_watch_avoid(r, (char *)r->path.data, "recording");
 }
 
+/* A recording can have any name. One that ends like an export was probably meant to be one. */
+static void ask_for_export(const char *path)
+{
+	static const char *const ending[] = {".json", ".jsonl", ".csv", ".parquet", ".arrow", ".feather",
+		".orc", ".h5", ".hdf5", ".sqlite", ".xlsx", ".pickle"},
+				 *const page[] = {".html", ".pdf", ".md"};
+	const char *dot = path ? strrchr(path, '.') : NULL;
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(ending); i++)
+		if (!strcmp(dot, ending[i]))
+			warning("%s will be a recording, not %s; was an export meant? Record into "
+				"%.*s" RECORDING_SUFFIX ", then: tacho export -o %s %.*s" RECORDING_SUFFIX,
+				path, dot + 1, (int)(dot - path), path, path, (int)(dot - path), path);
+	for (size_t i = 0; dot && i < ARRAY_SIZE(page); i++)
+		if (!strcmp(dot, page[i]))
+			warning("%s will be a recording, not %s; was a report meant? Record into "
+				"%.*s" RECORDING_SUFFIX ", then: tacho report -o %s %.*s" RECORDING_SUFFIX,
+				path, dot + 1, (int)(dot - path), path, path, (int)(dot - path), path);
+}
+
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
 	int argc, char **argv)
 {
@@ -197,6 +217,8 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	buf_init(&err, 4096);
 	if (record_options_check(opt, &err) < 0)
 		die(EXIT_OWN, "%s", (char *)err.data);
+	if (!opt->quiet)
+		ask_for_export(opt->output);
 	record_helpers(opt->helpers, &r->help, &err); /* checked just now */
 	if (record_redact(opt, &r->redact, &err) < 0)
 		die(EXIT_OWN, "%s", err.len ? (char *)err.data : "no memory");
