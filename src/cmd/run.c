@@ -194,13 +194,16 @@ static int run_several(const struct run_command_args *a, int argc, char **argv)
 		.quiet = a->record.quiet || a->record.json,
 		.tell_fd = -1};
 	struct buf command;
+	int status;
 
 	buf_init(&command, 1 << 20);
 	for (int i = 0; i < argc; i++)
 		buf_add(&command, argv[i], strlen(argv[i]) + (i + 1 < argc));
 	r.command = (char *)command.data;
 	r.command_len = command.len;
-	return repeat_run(&r, a->repeat);
+	status = repeat_run(&r, a->repeat);
+	buf_release(&command);
+	return status;
 }
 
 static int run(const void *args, int argc, char **argv)

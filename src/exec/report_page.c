@@ -81,7 +81,8 @@ bool page_is_own(const char *path, const struct analysis *of)
 
 int page_open(const char *path)
 {
-	char *const words[] = {"xdg-open", *path == '-' ? text_made("./%s", path) : (char *)path, NULL};
+	_cleanup_(freep) char *file = *path == '-' ? text_made("./%s", path) : text_made("%s", path);
+	char *const words[] = {"xdg-open", file, NULL};
 	posix_spawn_file_actions_t quiet;
 	int e, status = 0;
 	pid_t pid;
