@@ -91,16 +91,23 @@ static int run_one(struct repeat *r, size_t i, char path[static PATH_MOST])
 {
 	struct sigaction had[ARRAY_SIZE(passed) + ARRAY_SIZE(awaited)];
 	int ends[2], status = 0;
+	sigset_t set, before;
 	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		die(EXIT_OWN, "cannot repeat the command: %s", strerror(errno));
+	/* What comes before the recorder is known waits until it is. */
+	sigemptyset(&set);
+	for (size_t k = 0; k < ARRAY_SIZE(passed); k++)
+		sigaddset(&set, passed[k]);
+	sigprocmask(SIG_BLOCK, &set, &before);
 	hold_signals(had);
 	pid = fork();
 	if (pid < 0)
 		die(EXIT_OWN, "cannot repeat the command: %s", strerror(errno));
 	if (!pid) {
 		give_signals_back(had);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		close(ends[0]);
 		r->tell_fd = ends[1];
 		r->output = output_of(r->output, i);
@@ -109,6 +116,7 @@ static int run_one(struct repeat *r, size_t i, char path[static PATH_MOST])
 		exit(r->run(r));
 	}
 	present = pid;
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(ends[1]);
 	read_path(ends[0], path);
 	close(ends[0]);
