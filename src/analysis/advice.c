@@ -75,7 +75,7 @@ static void add_host(const struct look *l, size_t first, struct needs *n)
 
 		if (!is_same_host(l->run, first, i))
 			continue;
-		v = memory_view_of(l->analysis, part_of(l, i), i);
+		v = memory_view_of(l->analysis, part_of(l, i), i, true);
 		cores += cores_of(l->analysis, part_of(l, i), i);
 		memory += v.bytes;
 		view = view.name && view.bytes >= v.bytes ? view : v;
@@ -101,13 +101,19 @@ static double round_up_to(double v, double step)
 	return whole_up(v / step) * step;
 }
 
+static double memory_step(double bytes)
+{
+	return bytes < GIB ? 64 * MIB : bytes < 8 * GIB ? 256 * MIB : bytes < 64 * GIB ? GIB : 4 * GIB;
+}
+
 static double round_memory(double bytes)
 {
-	return round_up_to(bytes,
-		bytes < GIB		   ? 64 * MIB
-			: bytes < 8 * GIB  ? 256 * MIB
-			: bytes < 64 * GIB ? GIB
-					   : 4 * GIB);
+	return round_up_to(bytes, memory_step(bytes));
+}
+
+static double time_step(double seconds)
+{
+	return seconds <= 3600 ? 300 : seconds <= 36000 ? 900 : 3600;
 }
 
 static double memory_needed(const struct needs *n)
@@ -196,9 +202,11 @@ static bool needs_of(const struct look *l, struct needs *ret)
 			add_host(l, i, ret);
 	leave_out_idle(l, ret);
 	ret->cores = ret->cores_kept ? MAX(whole_up(ret->cores_seen), 1) : cores_to_ask(ret->cores_seen);
+	if (ret->oom && !isnan(l->oom_limit))
+		ret->memory_limit = l->oom_limit;
 	ret->memory = memory_needed(ret);
 	if (!ret->oom && first->mode && !strcmp(first->mode, "run"))
-		ret->time_s = round_up_to(time, time <= 3600 ? 300 : time <= 36000 ? 900 : 3600);
+		ret->time_s = round_up_to(time, time_step(time));
 	ret->machine_cpus = figure_of(first, FIG_MACHINE_CPUS);
 	ret->machine_memory = figure_of(first, FIG_MACHINE_MEMORY);
 	ret->gpus = gpus_of_node(l);
@@ -322,15 +330,20 @@ static void say_memory_room(const struct needs *n, struct buf *out)
 	if (n->oom)
 		buf_addf(out,
 			" Memory: the run was killed because it ran out%s%s; half as much again, and at "
-			"least %s "
-			"above its peak (%s, %s), which is only a lower bound: it may still be too little.",
+			"least %s above its peak (%s, %s), rounded up to %s. The peak is only a lower bound: "
+			"it may still be too little.",
 			n->memory_limit > 0 ? " at a limit of " : "",
 			n->memory_limit > 0 ? format_bytes(SHOWN, n->memory_limit) : "",
-			format_bytes(SHOWN, MEMORY_ROOM_LEAST), n->view, format_bytes(SHOWN, n->memory_seen));
+			format_bytes(SHOWN, MEMORY_ROOM_LEAST), n->view, format_bytes(SHOWN, n->memory_seen),
+			format_bytes(SHOWN, n->memory));
 	else
-		buf_addf(out, " Memory: peak %s of %s + %.0f %%, at least %s%s%s.", n->view,
-			format_bytes(SHOWN, n->memory_seen), 100 * MEMORY_ROOM,
-			format_bytes(SHOWN, MEMORY_ROOM_LEAST), n->reservation ? "; " : "",
+		buf_addf(out,
+			" Memory: peak %s of %s, plus %s of headroom (%.0f %%, at least %s), rounded up to "
+			"%s%s%s.",
+			n->view, format_bytes(SHOWN, n->memory_seen),
+			format_bytes(SHOWN, MAX(MEMORY_ROOM * n->memory_seen, MEMORY_ROOM_LEAST)),
+			100 * MEMORY_ROOM, format_bytes(SHOWN, MEMORY_ROOM_LEAST),
+			format_bytes(SHOWN, n->memory), n->reservation ? "; the peak is " : "",
 			n->reservation ? n->reservation : "");
 }
 
@@ -344,14 +357,16 @@ static char *headroom_of(const struct look *l, const struct needs *n)
 		buf_adds(
 			&out, "Cores: as they were given, since the run could not show how many it can use.");
 	else if (!isnan(n->cores_seen))
-		buf_addf(&out, "Cores: 95 %% of the time no more than %s were in use%s.",
-			cores_shown(SHOWN, n->cores_seen), n->hosts > 1 ? " on a node" : "");
+		buf_addf(&out, "Cores: 95 %% of the time no more than %s were in use%s%s.",
+			cores_shown(SHOWN, n->cores_seen), n->hosts > 1 ? " on a node" : "",
+			n->cores > n->cores_seen + 0.05 ? ", rounded up" : "");
 	else
 		buf_adds(&out, "Cores: not known.");
 	say_memory_room(n, &out);
 	if (!isnan(n->time_s))
-		buf_addf(&out, " Time: %s + %.0f %%.", format_duration(SHOWN, figure_of(l->run, FIG_WALL)),
-			100 * TIME_ROOM);
+		buf_addf(&out, " Time: %s + %.0f %%, rounded up to a multiple of %s.",
+			format_duration(SHOWN, figure_of(l->run, FIG_WALL)), 100 * TIME_ROOM,
+			format_duration(SHOWN, time_step(figure_of(l->run, FIG_WALL) * (1 + TIME_ROOM))));
 	else
 		buf_adds(&out,
 			n->oom ? " Time: not known, since the run was killed before its end."
@@ -387,25 +402,25 @@ static const char *why_none(const struct look *l)
 	return NULL;
 }
 
-int advice_make(const struct analysis *s, struct findings *f)
+int advice_make(struct look *l)
 {
 	static const struct {
 		const char *name;
 		void (*lines)(const struct needs *n, struct advice *a);
 	} kind[] = {{"slurm", slurm_lines}, {"pbs", pbs_lines}, {"oar", oar_lines}};
-	struct look l = {.analysis = s, .run = s->summary, .found = f};
-	const char *why = why_none(&l), *own = part_of(&l, 0)->text[TEXT_SCHEDULER];
+	struct findings *f = l->found;
+	const char *why = why_none(l), *own = part_of(l, 0)->text[TEXT_SCHEDULER];
 	struct needs n;
 	bool failed = false;
 
-	if (!why && !needs_of(&l, &n))
+	if (!why && !needs_of(l, &n))
 		why = "Neither the CPUs nor the memory that the job used are known.";
 	if (why) {
 		f->why_no_advice = strdup(why);
 		return f->why_no_advice ? 0 : -ENOMEM;
 	}
 	f->advice = calloc(ARRAY_SIZE(kind), sizeof(*f->advice));
-	f->headroom = headroom_of(&l, &n);
+	f->headroom = headroom_of(l, &n);
 	if (!f->advice || !f->headroom)
 		return -ENOMEM;
 	for (int pass = 0; pass < 2; pass++)

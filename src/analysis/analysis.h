@@ -43,11 +43,13 @@ struct panel {
 	const char *metric[PANEL_METRICS]; /* those that are known are drawn; with none there is no panel */
 	const char *label[PANEL_METRICS];  /* of the curve; NULL: the metric's name */
 	uint8_t dashed;			   /* mask of metrics */
-	uint8_t peak;  /* the highest point of the so many-th curve is annotated; of stacked ones that of
-			* their sum. 0: none */
-	bool rate;     /* counters as growth per second */
-	bool share;    /* seconds per second are a share of the time, not CPUs */
-	bool filled;   /* areas down to the axis, each before the one above it */
+	uint8_t of_group; /* mask of metrics of the job's control group: left out where others are in it, too
+			   */
+	uint8_t peak;	  /* the highest point of the so many-th curve is annotated; of stacked ones that of
+			   * their sum. 0: none */
+	bool rate;	  /* counters as growth per second */
+	bool share;	  /* seconds per second are a share of the time, not CPUs */
+	bool filled;	  /* areas down to the axis, each before the one above it */
 	bool combined; /* of several nodes: another chart of all together, total or average by the fold, and
 			* one that compares the nodes */
 	uint8_t heat;  /* of several nodes: a heat map, a row for each node. The sum of so many metrics from

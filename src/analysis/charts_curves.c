@@ -5,6 +5,7 @@
  * among those kept, a group that of its name, in every chart. Folding is by the metric's own fold and of the
  * means alone: ranges of several curves do not add up to a range. */
 #include "analysis/charts_internal.h"
+#include "analysis/rule.h"
 
 #include "query/told.h"
 #include "text/words.h"
@@ -210,6 +211,16 @@ static void add_rest(struct draft *d, const struct curves_line *const *line, siz
 
 /* ---- whole recordings ---- */
 
+/* Beside what the job has, that of a group with others in it would be taken for the job's. */
+static bool is_of_others(const struct draft *d, unsigned k)
+{
+	const struct summary *run = d->s->summary;
+
+	return d->p->row->of_group >> k & 1 &&
+		group_has_others(
+			d->s, run->nr_nodes ? &run->node[MIN(d->node, run->nr_nodes - 1)] : run, d->node);
+}
+
 static void add_dashed(struct draft *d, unsigned k)
 {
 	if (d->nr)
@@ -228,7 +239,7 @@ static void curves_whole(struct draft *d)
 
 		if (d->of == DRAFT_ALL)
 			nr = d->p->nr_all[k];
-		if (!nr || !is_drawn(d, line))
+		if (!nr || !is_drawn(d, line) || is_of_others(d, k))
 			continue;
 		draft_add(d, line, row->label[k] ? row->label[k] : row->metric[k], k);
 		add_dashed(d, k);

@@ -242,6 +242,8 @@ static int compare_figures(struct comparison *c)
 
 /* ---- what makes them hard to compare ---- */
 
+#define COMMAND_SHOWN 60
+
 enum text_differs { TEXT_OF_HOST, TEXT_OF_MODEL, TEXT_OF_KERNEL };
 
 static const char *text_of(const struct summary *s, enum text_differs which)
@@ -281,6 +283,35 @@ static int warn_of_text(struct comparison *c, const char *what, enum text_differ
 	r = compare_warn(c, "%s differ: %s", what, (char *)words.data);
 	buf_release(&words);
 	return r;
+}
+
+/* Of what another command did, a difference says nothing about the machine or the version. */
+static int warn_of_commands(struct comparison *c)
+{
+	const struct summary *first = summary_of(c, 0);
+
+	for (size_t i = 1; i < c->nr_operands && first->command_len; i++) {
+		const struct summary *other = summary_of(c, i);
+		struct buf words;
+		size_t from;
+		int r;
+
+		if (!other->command_len ||
+			(other->command_len == first->command_len &&
+				!memcmp(other->command, first->command, first->command_len)))
+			continue;
+		buf_init(&words, 100000);
+		add_command(&words, first->command, first->command_len, LETTERS_UTF8);
+		clip(&words, 0, COMMAND_SHOWN, true);
+		buf_adds(&words, " and ");
+		from = words.len;
+		add_command(&words, other->command, other->command_len, LETTERS_UTF8);
+		clip(&words, from, COMMAND_SHOWN, true);
+		r = compare_warn(c, "commands differ: %s", (char *)words.data);
+		buf_release(&words);
+		return r;
+	}
+	return 0;
 }
 
 static int warn_of_figure(struct comparison *c, const char *what, enum figure_id id)
@@ -343,7 +374,10 @@ static int warn_of_run(struct comparison *c, const struct summary *s, const char
 
 static int add_warnings(struct comparison *c)
 {
-	int r = warn_of_text(c, "hosts", TEXT_OF_HOST);
+	int r = warn_of_commands(c);
+
+	if (r >= 0)
+		r = warn_of_text(c, "hosts", TEXT_OF_HOST);
 
 	if (r >= 0)
 		r = warn_of_text(c, "CPU models", TEXT_OF_MODEL);

@@ -76,6 +76,12 @@ char *compare_format(char out[static 64], const struct compare_unit *u, double v
 /* By its name or a short one ("memory.peak"); NULL and the nearest name in reterr. */
 const struct compare_figure *compare_find(const struct comparison *c, const char *name, struct buf *reterr);
 
+/* "memory, peak", "load: CPU time": what people read in place of the name. */
+void compare_title(const struct compare_figure *f, struct buf *out);
+/* "12 % slower, CPU time +3 %, memory unchanged; slower in phase load: disk wait +9.8s": a set against the
+ * base. */
+void compare_in_words(const struct comparison *c, size_t set, struct buf *out);
+
 struct compare_alias {
 	const char *name, *of[2]; /* the first that all sets have */
 };

@@ -54,15 +54,15 @@ const struct curves_query finding_query[NR_EVIDENCE] = {
 };
 const size_t nr_finding_queries = NR_EVIDENCE;
 
-/* In the order in which equally grave ones are told. */
+/* In the order in which equally grave ones are told. Without curves only the plain ones are asked. */
 static const struct rule rule[] = {
-	{"oom",             0,           .look_part = look_oom},
-	{"exit",            0,           look_exit},
-	{"process-limit",   0,           .look_part = look_process_limit},
-	{"absent-nodes",    0,           look_absent_nodes},
-	{"memory",          USE_LEAST_S, look_memory},
+	{"oom",             0,           .look_part = look_oom, .plain = true},
+	{"exit",            0,           look_exit, .plain = true},
+	{"process-limit",   0,           .look_part = look_process_limit, .plain = true},
+	{"absent-nodes",    0,           look_absent_nodes, .plain = true},
+	{"memory",          USE_LEAST_S, look_memory, .plain = true},
 	{"memory-growth",   10,          .look_part = look_growth},
-	{"swap",            USE_LEAST_S, .look_part = look_swap},
+	{"swap",            USE_LEAST_S, .look_part = look_swap, .plain = true},
 	{"throttled",       USE_LEAST_S, .look_part = look_throttled},
 	{"starved",         USE_LEAST_S, .look_part = look_starved},
 	{"cores",           USE_LEAST_S, look_cores},
@@ -71,12 +71,12 @@ static const struct rule rule[] = {
 	{"memory-pressure", USE_LEAST_S, .look_part = look_memory_pressure},
 	{"io-pressure",     USE_LEAST_S, .look_part = look_io_pressure},
 	{"io-wait",         USE_LEAST_S, .look_part = look_io_wait},
-	{"gpus",            10,          look_gpus},
+	{"gpus",            10,          look_gpus, .plain = true},
 	{"nodes",           10,          look_nodes},
 	{"ranks",           10,          look_ranks},
 	{"short-processes", USE_LEAST_S, look_short_processes},
 	{"energy",          USE_LEAST_S, look_energy},
-	{"phases",          USE_LEAST_S, look_phases},
+	{"phases",          USE_LEAST_S, look_phases, .plain = true},
 };
 /* clang-format on */
 
@@ -236,7 +236,8 @@ static void gravest_first(struct findings *f)
 
 int findings_make(const struct analysis *s, struct findings **ret)
 {
-	struct look l = {.analysis = s, .run = s->summary, .found = calloc(1, sizeof(*l.found))};
+	struct look l = {
+		.analysis = s, .run = s->summary, .found = calloc(1, sizeof(*l.found)), .oom_limit = NAN};
 	double wall;
 	int r;
 
@@ -244,7 +245,7 @@ int findings_make(const struct analysis *s, struct findings **ret)
 		return -ENOMEM;
 	wall = figure_of(l.run, FIG_WALL);
 	for (size_t i = 0; i < ARRAY_SIZE(rule) && !l.err; i++) {
-		if (rule[i].least_s && !(wall >= rule[i].least_s))
+		if ((rule[i].least_s && !(wall >= rule[i].least_s)) || (!s->curves && !rule[i].plain))
 			continue;
 		if (rule[i].look)
 			rule[i].look(&l);
@@ -256,7 +257,7 @@ int findings_make(const struct analysis *s, struct findings **ret)
 	if (!l.err)
 		look_unmeasured(&l);
 	gravest_first(l.found);
-	r = l.err ? l.err : advice_make(s, l.found);
+	r = l.err ? l.err : advice_make(&l);
 	if (r < 0) {
 		findings_free(l.found);
 		return r;

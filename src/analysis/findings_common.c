@@ -184,7 +184,7 @@ double cores_to_ask(double used)
 
 bool cores_not_shown(const struct look *l)
 {
-	return found_has(l, "oom") || found_has(l, "starved") || found_has(l, "throttled");
+	return l->contended || found_has(l, "oom") || found_has(l, "starved") || found_has(l, "throttled");
 }
 
 const char *cores_shown(char out[static UNITS_SIZE], double cores)

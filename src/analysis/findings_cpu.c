@@ -66,8 +66,9 @@ void look_cores(struct look *l)
 	double wanted = used + l->lost_cpu_s / figure_of(l->run, FIG_WALL);
 	struct finding *f;
 
-	/* What others took is told of them. */
-	if (!(given > 0) || isnan(used) || (!well && (wanted >= CORES_FEW * given || given - wanted < 1)))
+	/* What others took is told of them; what they may have taken says nothing of the job. */
+	if (!(given > 0) || isnan(used) ||
+		(!well && (l->contended || wanted >= CORES_FEW * given || given - wanted < 1)))
 		return;
 	f = found(l, well ? "cores-used" : "unused-cores",
 		well		  ? FINDING_FINE
@@ -90,6 +91,112 @@ void look_cores(struct look *l)
 	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
 }
 
+/* ---- what of the node others took ---- */
+
+/* A quarter of a thread waiting is noise of the scheduler. */
+#define WAITING_LEAST 0.25
+/* Below that the job does not have what it was given. */
+#define HAS_ITS_CPUS 0.85
+/* Of the CPU time that it could have had. */
+#define STARVED_LEAST 0.1
+/* And of the time of the run: one that mostly sleeps lost a second of its minute at most. */
+#define STARVED_LEAST_OF_TIME 0.05
+#define CROWDED_LEAST 0.25
+#define STARVED_LEAST_S 3.0
+/* Fewer points than that are no sign of anything. */
+#define QUEUE_LEAST 3
+/* All CPUs of the node have work. */
+#define NODE_FULL 0.9
+/* A job that has more to do than CPUs for it for so much of the time may have used more of them. */
+#define CONTENDED_LEAST 0.2
+/* The share of the job's CPU time that makes a process one of those that compute. */
+#define COMPUTES_LEAST 0.1
+
+struct queue { /* what is known of a moment */
+	struct curve cores, busy, ready;
+	bool has_busy, has_ready;
+	bool hidden; /* threads may wait that no curve shows */
+	double given, machine;
+};
+
+/* The kernel tells the waiting time of each thread apart, and the recorder reads that of main threads: those
+ * of a program whose main thread sleeps wait unseen. */
+static bool computes_in_threads(const struct look *l, size_t node)
+{
+	const struct process_table *t = l->analysis->processes;
+	double cpu = figure_of(part_of(l, node), FIG_CPU);
+
+	for (size_t i = 0; t && i < t->nr; i++)
+		if (t->row[i].node == node && t->row[i].value[PROCESS_THREADS] >= 2 &&
+			t->row[i].value[PROCESS_CPU] >= COMPUTES_LEAST * cpu)
+			return true;
+	return false;
+}
+
+static bool queue_of(const struct look *l, size_t i, struct queue *ret)
+{
+	const struct summary *part = part_of(l, i);
+
+	*ret = (struct queue){
+		.given = figure_of(part, FIG_LIMIT_CPUS), .machine = figure_of(part, FIG_MACHINE_CPUS)};
+	ret->has_busy = curve_of(l->analysis, EV_BUSY, i, &ret->busy);
+	ret->has_ready = curve_of(l->analysis, EV_READY, i, &ret->ready);
+	ret->hidden = computes_in_threads(l, i);
+	return curve_of(l->analysis, EV_CORES, i, &ret->cores);
+}
+
+/* CPUs that other processes of the node used at this point; NAN: not known. */
+static double used_by_others(const struct queue *q, size_t i)
+{
+	return q->has_busy ? q->busy.line->mean[i] * q->machine - q->cores.line->mean[i] : NAN;
+}
+
+/* CPU time per second that the job could have had at this point and others took; 0: none. */
+static double taken_by_others(const struct queue *q, size_t i)
+{
+	double cores = q->cores.line->mean[i], ready = q->ready.line->mean[i];
+	double others = used_by_others(q, i);
+
+	if (!(ready >= WAITING_LEAST) || !(others >= WAITING_LEAST) || !(cores < HAS_ITS_CPUS * q->given))
+		return 0;
+	return MIN(MIN(ready, others), q->given - cores);
+}
+
+/* The CPUs were full, others had a part of them, and the job may have had threads that waited. */
+static double hidden_by_others(const struct queue *q, size_t i)
+{
+	double cores = q->cores.line->mean[i], others = used_by_others(q, i);
+
+	return q->hidden && others >= WAITING_LEAST && cores < HAS_ITS_CPUS * q->given &&
+			q->busy.line->mean[i] >= NODE_FULL
+		? MIN(others, q->given - cores)
+		: 0;
+}
+
+/* How many cores the job could use at this point cannot be seen in how many it used. */
+static bool is_contended(const struct queue *q, size_t i)
+{
+	return (q->has_ready && q->has_busy && taken_by_others(q, i) > 0) || hidden_by_others(q, i) > 0;
+}
+
+/* The kernel's own word: for how much of the time something of the job waited for a CPU. It counts where the
+ * group is the job's alone, and where it did not have its CPUs: else its own threads were in each other's
+ * way. */
+static bool is_pressed(const struct look *l, size_t i, const struct queue *q)
+{
+	const struct summary *part = part_of(l, i);
+	struct curve c;
+
+	return curve_named(l->analysis, EV_CG_PRESSURE_CPU, i, part->text[TEXT_CGROUP], &c) &&
+		!group_has_others(l->analysis, part, i) && curve_per_s(&c) >= CONTENDED_LEAST &&
+		q->cores.line->average < HAS_ITS_CPUS * q->given;
+}
+
+static bool is_hidden(const void *arg, size_t i)
+{
+	return hidden_by_others(arg, i) > 0;
+}
+
 /* ---- a serial section ---- */
 
 /* Shorter ones are start-up and clean-up. */
@@ -102,16 +209,17 @@ void look_cores(struct look *l)
 
 static bool is_one_core(const void *arg, size_t i)
 {
-	const struct curve *c = arg;
+	const struct queue *q = arg;
+	double cores = q->cores.line->mean[i];
 
-	return c->line->mean[i] >= ONE_CORE_LOW && c->line->mean[i] <= ONE_CORE_HIGH;
+	return cores >= ONE_CORE_LOW && cores <= ONE_CORE_HIGH && !is_contended(q, i);
 }
 
 static bool is_parallel(const void *arg, size_t i)
 {
-	const struct curve *c = arg;
+	const struct queue *q = arg;
 
-	return c->line->mean[i] >= PARALLEL_CORES;
+	return q->cores.line->mean[i] >= PARALLEL_CORES;
 }
 
 /* The longest on any node: what all wait for. */
@@ -124,12 +232,12 @@ static bool find_serial(struct look *l, size_t *ret_part, struct span *ret)
 		const struct summary *part = part_of(l, i);
 		double wall = figure_of(part, FIG_WALL);
 		struct span one, many;
-		struct curve c;
+		struct queue q;
 
-		if (!(figure_of(part, FIG_LIMIT_CPUS) >= 2) || !curve_of(l->analysis, EV_CORES, i, &c))
+		if (!(figure_of(part, FIG_LIMIT_CPUS) >= 2) || !queue_of(l, i, &q) || is_pressed(l, i, &q))
 			continue;
-		one = curve_where(&c, SERIAL_PAUSE_S, is_one_core, &c);
-		many = curve_where(&c, SERIAL_PAUSE_S, is_parallel, &c);
+		one = curve_where(&q.cores, SERIAL_PAUSE_S, is_one_core, &q);
+		many = curve_where(&q.cores, SERIAL_PAUSE_S, is_parallel, &q);
 		if (!(one.to_s - one.from_s >= SERIAL_LEAST_S) || one.total_s < SERIAL_LEAST_SHARE * wall ||
 			many.total_s < PARALLEL_LEAST_SHARE * wall || one.total_s <= ret->total_s)
 			continue;
@@ -248,33 +356,6 @@ void look_throttled(struct look *l, size_t i)
 
 /* ---- ready, and no CPU to be had ---- */
 
-/* A quarter of a thread waiting is noise of the scheduler. */
-#define WAITING_LEAST 0.25
-/* Below that the job does not have what it was given. */
-#define HAS_ITS_CPUS 0.85
-/* Of the CPU time that it could have had. */
-#define STARVED_LEAST 0.1
-/* And of the time of the run: one that mostly sleeps lost a second of its minute at most. */
-#define STARVED_LEAST_OF_TIME 0.05
-#define CROWDED_LEAST 0.25
-#define STARVED_LEAST_S 3.0
-
-struct queue { /* what is known of a moment */
-	struct curve cores, busy, ready;
-	double given, machine;
-};
-
-/* CPU time per second that the job could have had at this point and others took; 0: none. */
-static double taken_by_others(const struct queue *q, size_t i)
-{
-	double cores = q->cores.line->mean[i], ready = q->ready.line->mean[i];
-	double others = q->busy.line->mean[i] * q->machine - cores;
-
-	if (!(ready >= WAITING_LEAST) || !(others >= WAITING_LEAST) || !(cores < HAS_ITS_CPUS * q->given))
-		return 0;
-	return MIN(MIN(ready, others), q->given - cores);
-}
-
 static bool is_starved(const void *arg, size_t i)
 {
 	return taken_by_others(arg, i) > 0;
@@ -339,25 +420,57 @@ static void say_crowded(struct look *l, size_t i, const struct queue *q, double 
 	found_figures(l, f, part_of(l, i), FIG_MEAN_CORES, FIG_LIMIT_CPUS);
 }
 
+/* What others used may have been what the job's threads waited for: nothing tells. */
+static void say_node_full(struct look *l, size_t i, const struct queue *q)
+{
+	struct span where = curve_where(&q->cores, SERIAL_PAUSE_S, is_hidden, q);
+	double others = q->busy.line->average * q->machine - q->cores.line->average;
+	struct finding *f;
+
+	if (where.total_s < STARVED_LEAST_S)
+		return;
+	f = found_on(l, i, "node-full", FINDING_WARNING, "node-cpu",
+		"For %s all CPUs of the node were busy, and other processes used %s of its %.0f",
+		format_duration(SHOWN, where.total_s), format_cores(SHOWN, others), q->machine);
+	found_say(l, f,
+		"The job computes in several threads and had %s on average of the %s that it was given. How "
+		"many it "
+		"could have used is not known: the waiting time of threads other than the main thread is not "
+		"recorded. Ask for the node alone (--exclusive), or find out what else runs there.",
+		cores_shown(SHOWN, q->cores.line->average), cores_shown(SHOWN, q->given));
+	found_where(f, where.from_s, where.to_s);
+	found_evidence(l, f, "full_s", where.total_s, UNIT_SECONDS);
+	found_evidence(l, f, "others_cores", others, UNIT_COUNT);
+	found_evidence(l, f, "cpu.busy", q->busy.line->average, UNIT_RATIO);
+	found_figures(l, f, part_of(l, i), FIG_MEAN_CORES, FIG_LIMIT_CPUS);
+}
+
 /* Threads that a quota stopped wait for no neighbour. */
 void look_starved(struct look *l, size_t i)
 {
 	const struct summary *part = part_of(l, i);
-	double cpu = figure_of(part, FIG_CPU), lost, waited;
-	struct queue q = {
-		.given = figure_of(part, FIG_LIMIT_CPUS), .machine = figure_of(part, FIG_MACHINE_CPUS)};
+	double cpu = figure_of(part, FIG_CPU), wall = figure_of(part, FIG_WALL), lost = 0, waited = 0,
+	       hidden = 0;
+	struct queue q;
 
-	if (found_has(l, "throttled") || !curve_of(l->analysis, EV_CORES, i, &q.cores) ||
-		!curve_of(l->analysis, EV_BUSY, i, &q.busy) ||
-		!curve_of(l->analysis, EV_READY, i, &q.ready) || q.cores.axis->nr_times < CURVE_LEAST)
+	if (found_has(l, "throttled") || !queue_of(l, i, &q) || q.cores.axis->nr_times < QUEUE_LEAST)
 		return;
-	lost = over_time(&q, taken_by_others);
+	l->contended |= is_pressed(l, i, &q);
+	if (!q.has_busy)
+		return;
+	if (q.has_ready) {
+		lost = over_time(&q, taken_by_others);
+		waited = over_time(&q, waits_for_itself);
+	}
+	hidden = over_time(&q, hidden_by_others);
 	l->lost_cpu_s += lost;
-	waited = over_time(&q, waits_for_itself);
-	if (lost >= STARVED_LEAST * (cpu + lost) && lost >= STARVED_LEAST_OF_TIME * figure_of(part, FIG_WALL))
+	l->contended |= hidden >= CONTENDED_LEAST * wall;
+	if (lost >= STARVED_LEAST * (cpu + lost) && lost >= STARVED_LEAST_OF_TIME * wall)
 		say_starved(l, i, &q, lost);
 	else if (waited >= CROWDED_LEAST * cpu && waited >= STARVED_LEAST_S)
 		say_crowded(l, i, &q, waited);
+	else if (hidden >= CONTENDED_LEAST * wall)
+		say_node_full(l, i, &q);
 }
 
 /* ---- taken by the hypervisor ---- */

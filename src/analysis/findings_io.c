@@ -60,7 +60,8 @@ static void look_pressure(struct look *l, size_t i, const struct pressure_row *r
 {
 	const struct summary *part = part_of(l, i);
 	struct curve c;
-	bool group = curve_named(l->analysis, row->of_group, i, part->text[TEXT_CGROUP], &c);
+	bool group = !group_has_others(l->analysis, part, i) &&
+		curve_named(l->analysis, row->of_group, i, part->text[TEXT_CGROUP], &c);
 	struct finding *f;
 	double share;
 

@@ -13,6 +13,29 @@
 
 /* ---- which view ---- */
 
+/* What programs have in the group can be no more than the job's resident memory when it is the job's alone.
+ * Memory that was read at another moment, and processes too short to be seen, are a little. */
+#define GROUP_MORE 1.1
+#define GROUP_MORE_BYTES (16 * MIB)
+
+bool group_has_others(const struct analysis *s, const struct summary *part, size_t node)
+{
+	size_t more = 0, known = 0;
+	struct curve anon, rss;
+
+	/* What a batch system started for the job is the job's, whether it is watched or not. */
+	if (part->text[TEXT_SCHEDULER] || !curve_named(s, EV_CG_ANON, node, part->text[TEXT_CGROUP], &anon) ||
+		!curve_of(s, EV_RSS, node, &rss))
+		return false;
+	for (size_t i = 0; i < anon.axis->nr_times; i++) {
+		double in_group = anon.line->mean[i], own = rss.line->mean[i];
+
+		known += !isnan(in_group) && !isnan(own);
+		more += in_group > GROUP_MORE * own + GROUP_MORE_BYTES;
+	}
+	return 2 * more > known;
+}
+
 /* What programs hold of a control group: what the kernel cannot take back when the limit is reached. Page
  * cache can be, so memory.peak is no measure of need. */
 static bool group_view(
@@ -27,7 +50,9 @@ static bool group_view(
 		return false;
 	shared = curve_named(s, EV_CG_SHMEM, node, part->text[TEXT_CGROUP], &shmem);
 	*ret = (struct memory_view){.bytes = -1,
-		.name = "memory of programs in the control group",
+		.name = group_has_others(s, part, node)
+			? "memory of all programs in the control group, others than the job's included"
+			: "memory of programs in the control group",
 		.evidence = "cgroup.memory.anon+shmem"};
 	for (size_t i = 0; i < anon.axis->nr_times; i++) {
 		double sum = anon.line->high[i];
@@ -45,7 +70,8 @@ static bool group_view(
 /* The summary's answer; where a control group limits the job and its programs hold more (others are in it, or
  * it was read at a better moment), that. RSS counts shared pages once for each process: too much, but never
  * too little. */
-struct memory_view memory_view_of(const struct analysis *s, const struct summary *part, size_t node)
+struct memory_view memory_view_of(
+	const struct analysis *s, const struct summary *part, size_t node, bool alone)
 {
 	struct memory_view v = {.bytes = figure_of(part, summary_memory(part)), .at_s = NAN}, group;
 
@@ -73,7 +99,8 @@ struct memory_view memory_view_of(const struct analysis *s, const struct summary
 		v.evidence = "memory.peak_bytes";
 		v.reservation = "an upper bound: cached files are in it";
 	}
-	if (group_view(s, part, node, &group) && !(group.bytes <= v.bytes))
+	if (group_view(s, part, node, &group) && !(group.bytes <= v.bytes) &&
+		!(alone && group_has_others(s, part, node)))
 		v = group;
 	if (part->memory_lower_bound && !v.reservation)
 		v.reservation = "a lower bound: what processes had between their last sample and their end "
@@ -130,7 +157,7 @@ void look_memory(struct look *l)
 	size_t best_at = 0;
 
 	for (size_t i = 0; i < nr_parts(l); i++) {
-		struct memory_view v = memory_view_of(l->analysis, part_of(l, i), i);
+		struct memory_view v = memory_view_of(l->analysis, part_of(l, i), i, false);
 		double limit = figure_of(part_of(l, i), FIG_LIMIT_MEMORY);
 
 		if (!(limit > 0) || isnan(v.bytes) || v.bytes / limit <= best.bytes / best_limit)
@@ -146,8 +173,11 @@ void look_memory(struct look *l)
 /* ---- steady growth ---- */
 
 /* The first fifth is warm-up; the rest is seen as this many parts of equal length, each as its least value,
- * so that the teeth of a garbage collector do not count, only what is left after it. */
+ * so that the teeth of a garbage collector do not count, only what is left after it. Of a run of few ticks
+ * there are fewer parts: each must have two of them. */
 #define GROWTH_PARTS 16
+#define GROWTH_PARTS_LEAST 8
+#define GROWTH_TICKS_LEAST 20
 #define GROWTH_WARM_UP 0.2
 /* Where the highest point lies earlier the growth has ended. */
 #define GROWTH_TO_THE_END 0.8
@@ -165,6 +195,7 @@ void look_memory(struct look *l)
 
 struct slope {
 	double from_s, to_s, per_s;
+	unsigned parts;
 	double first, last; /* of the first part and of the last one: so far apart as all but one are long */
 };
 
@@ -176,11 +207,11 @@ static int by_size(const void *a, const void *b)
 }
 
 /* The least value of each part of [from, to]; false when one has none. */
-static bool parts_least(const struct curve *c, double from, double to, double *ret_least)
+static bool parts_least(const struct curve *c, double from, double to, unsigned parts, double *ret_least)
 {
-	double length = (to - from) / GROWTH_PARTS;
+	double length = (to - from) / parts;
 
-	for (unsigned i = 0; i < GROWTH_PARTS; i++)
+	for (unsigned i = 0; i < parts; i++)
 		ret_least[i] = INFINITY;
 	for (size_t i = 0; i < c->axis->nr_times; i++) {
 		double at = c->axis->time_s[i], value = c->line->low[i];
@@ -188,52 +219,62 @@ static bool parts_least(const struct curve *c, double from, double to, double *r
 
 		if (!(at >= from) || at > to || isnan(value))
 			continue;
-		part = (unsigned)MIN((at - from) / length, GROWTH_PARTS - 1);
+		part = (unsigned)MIN((at - from) / length, parts - 1);
 		ret_least[part] = MIN(ret_least[part], value);
 	}
-	for (unsigned i = 0; i < GROWTH_PARTS; i++)
+	for (unsigned i = 0; i < parts; i++)
 		if (!isfinite(ret_least[i]))
 			return false;
 	return true;
 }
 
 /* Theil and Sen: the median of the slopes between all pairs. A few odd points do not move it. */
-static double median_slope(const double *value, double length)
+static double median_slope(const double *value, unsigned parts, double length)
 {
 	double slope[GROWTH_PARTS * (GROWTH_PARTS - 1) / 2];
 	size_t nr = 0;
 
-	for (unsigned i = 0; i < GROWTH_PARTS; i++)
-		for (unsigned j = i + 1; j < GROWTH_PARTS; j++)
+	for (unsigned i = 0; i < parts; i++)
+		for (unsigned j = i + 1; j < parts; j++)
 			slope[nr++] = (value[j] - value[i]) / ((j - i) * length);
 	qsort(slope, nr, sizeof(*slope), by_size);
 	return (slope[nr / 2] + slope[(nr - 1) / 2]) / 2;
 }
 
-static bool is_steady(const double *value, double per_part)
+static bool is_steady(const double *value, unsigned parts, double per_part)
 {
-	unsigned middle = GROWTH_PARTS / 2, grown = 0;
-	double before = value[middle] - value[0], after = value[GROWTH_PARTS - 1] - value[middle - 1];
+	unsigned middle = parts / 2, grown = 0;
+	double before = value[middle] - value[0], after = value[parts - 1] - value[middle - 1];
 
-	for (unsigned i = 1; i < GROWTH_PARTS; i++)
+	for (unsigned i = 1; i < parts; i++)
 		grown += value[i] - value[i - 1] >= GROWTH_FAIR * per_part;
-	return grown >= GROWTH_STEADY * (GROWTH_PARTS - 1) && after >= GROWTH_KEEPS * before;
+	return grown >= GROWTH_STEADY * (parts - 1) && after >= GROWTH_KEEPS * before;
+}
+
+static unsigned parts_of(const struct curve *c)
+{
+	size_t two_each = (size_t)((1 - GROWTH_WARM_UP) * (double)c->axis->nr_times) / 2;
+
+	return (unsigned)MIN(MAX(two_each, (size_t)GROWTH_PARTS_LEAST), (size_t)GROWTH_PARTS);
 }
 
 static bool find_slope(const struct curve *c, double from, double to, struct slope *ret)
 {
-	double length = (to - from) / GROWTH_PARTS, least[GROWTH_PARTS], per_s;
+	unsigned parts = parts_of(c);
+	double length = (to - from) / parts, least[GROWTH_PARTS], per_s;
 
-	if (!(length > 0) || !parts_least(c, from, to, least))
+	if (!(length > 0) || !parts_least(c, from, to, parts, least))
 		return false;
-	per_s = median_slope(least, length);
-	if (!(per_s > 0) || !is_steady(least, per_s * length) || per_s * (to - from) < GROWTH_LEAST_BYTES ||
+	per_s = median_slope(least, parts, length);
+	if (!(per_s > 0) || !is_steady(least, parts, per_s * length) ||
+		per_s * (to - from) < GROWTH_LEAST_BYTES ||
 		per_s * (to - from) < GROWTH_LEAST_SHARE * c->line->most)
 		return false;
 	*ret = (struct slope){.from_s = from,
 		.to_s = to,
 		.first = least[0],
-		.last = least[GROWTH_PARTS - 1],
+		.parts = parts,
+		.last = least[parts - 1],
 		.per_s = per_s};
 	return true;
 }
@@ -275,8 +316,7 @@ static void say_growth(struct look *l, size_t i, const struct curve *c, const st
 		hour > 1 ? "h" : "s");
 
 	found_say(l, f, "From %s to %s in %s (%s).", format_bytes(SHOWN, g->first),
-		format_bytes(SHOWN, g->last),
-		format_duration(SHOWN, length * (GROWTH_PARTS - 1) / GROWTH_PARTS),
+		format_bytes(SHOWN, g->last), format_duration(SHOWN, length * (g->parts - 1) / g->parts),
 		pss ? "PSS" : "RSS, summed over processes");
 	if (who)
 		found_say(l, f, "It is the process %s (PID %lld).", NAME_SHOWN(who->name, who->name_len),
@@ -302,7 +342,7 @@ void look_growth(struct look *l, size_t i)
 	if (!curve_of(l->analysis, EV_PSS, i, &c) && !curve_of(l->analysis, EV_RSS, i, &c))
 		return;
 	start = c.axis->offset_s;
-	if (wall >= GROWTH_LEAST_S && c.axis->nr_times >= 3 * GROWTH_PARTS &&
+	if (wall >= GROWTH_LEAST_S && c.axis->nr_times >= GROWTH_TICKS_LEAST &&
 		c.line->most_at_s >= start + GROWTH_TO_THE_END * wall &&
 		find_slope(&c, start + GROWTH_WARM_UP * wall, c.line->most_at_s, &g))
 		say_growth(l, i, &c, &g);

@@ -198,7 +198,7 @@ static int gather_nodes(const struct look *l, struct nodes_seen *ret)
 		struct node *n = &ret->node[hosts.of[i]];
 
 		n->cores += figure_of(part_of(l, i), FIG_MEAN_CORES);
-		n->memory += memory_view_of(l->analysis, part_of(l, i), i).bytes;
+		n->memory += memory_view_of(l->analysis, part_of(l, i), i, true).bytes;
 	}
 	hosts_release(&hosts);
 	return ret->node && ret->sorted ? 0 : -ENOMEM;

@@ -192,13 +192,13 @@ static void say_victim(struct look *l, struct finding *f, const struct process_r
 	found_evidence(l, f, "peak_rss_bytes", victim->value[PROCESS_RSS], UNIT_BYTES);
 }
 
-static void say_bound(struct look *l, struct finding *f, size_t i)
+static void say_bound(struct look *l, struct finding *f, size_t i, const struct bound *known)
 {
 	const struct summary *part = part_of(l, i);
 	const char *scheduler = part->text[TEXT_SCHEDULER], *job = part->text[TEXT_JOB];
-	struct bound bound;
+	struct bound bound = known ? *known : (struct bound){.limit = NAN};
 
-	if (!find_bound(l, i, &bound)) {
+	if (!known) {
 		found_say(l, f,
 			"Which limit it was is not known: no control group was seen at its limit, and the "
 			"machine had memory left.");
@@ -217,8 +217,71 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 			"left, whichever process used it.",
 			format_bytes(SHOWN, bound.limit));
 	}
+	l->oom_limit = MAX(bound.limit, isnan(l->oom_limit) ? 0 : l->oom_limit);
 	found_evidence(l, f, *bound.group ? "cgroup.memory.limit" : "limits.machine_memory_bytes",
 		bound.limit, UNIT_BYTES);
+}
+
+/* Less than that is no growth, and fewer points are none either. */
+#define OOM_GROWTH_BYTES (16.0 * 1048576)
+#define OOM_GROWTH_POINTS 3
+
+/* How memory went before: a leak looks other than one large allocation. */
+static void say_growth_before(struct look *l, struct finding *f, size_t i, double at)
+{
+	double first = NAN, first_s = NAN, last = NAN, last_s = NAN;
+	size_t points = 0;
+	struct curve c;
+
+	if (!curve_of(l->analysis, EV_PSS, i, &c) && !curve_of(l->analysis, EV_RSS, i, &c))
+		return;
+	for (size_t k = 0; k < c.axis->nr_times && c.axis->time_s[k] <= at; k++) {
+		double now = c.line->mean[k];
+
+		if (isnan(now) || !(now >= last * 0.99 || isnan(last))) { /* it fell: growth begins anew */
+			first = NAN;
+			points = 0;
+		}
+		if (isnan(now))
+			continue;
+		first_s = isnan(first) ? c.axis->time_s[k] : first_s;
+		first = isnan(first) ? now : first;
+		last = now;
+		last_s = c.axis->time_s[k];
+		points++;
+	}
+	if (points < OOM_GROWTH_POINTS || !(last - first >= OOM_GROWTH_BYTES) || !(last_s > first_s))
+		return;
+	found_say(l, f, "Before that, memory grew by %s/s: from %s at %s to %s at %s.",
+		format_bytes(SHOWN, (last - first) / (last_s - first_s)), format_bytes(SHOWN, first),
+		format_duration(SHOWN, first_s), format_bytes(SHOWN, last), format_duration(SHOWN, last_s));
+	found_evidence(l, f, "slope_bytes_per_s", (last - first) / (last_s - first_s), UNIT_BYTES);
+	if (f && f->nr_evidence)
+		f->evidence[f->nr_evidence - 1].per_second = true;
+}
+
+/* The most that is known to have counted there; NAN: nothing is. */
+static double used_of_bound(const struct look *l, size_t i, const struct bound *b)
+{
+	const struct summary *part = part_of(l, i);
+	double peak = figure_of(part, FIG_CGROUP_PEAK);
+	struct curve c;
+
+	if (part->text[TEXT_CGROUP] && !strcmp(b->group, part->text[TEXT_CGROUP]) && peak <= b->limit)
+		return peak;
+	return curve_named(l->analysis, EV_CG_CURRENT, i, b->group, &c) ? MIN(c.line->most, b->limit) : NAN;
+}
+
+/* ": limit 200 MiB of /job, used 199.8 MiB" */
+static const char *bound_shown(char out[static 256], const struct look *l, size_t i, const struct bound *b)
+{
+	double used = used_of_bound(l, i, b);
+
+	*out = 0;
+	if (*b->group && b->limit > 0)
+		snprintf(out, 256, ": limit %s of %s%s%s", format_bytes(SHOWN, b->limit), b->group,
+			used > 0 ? ", used " : "", used > 0 ? format_bytes(SHOWN, used) : "");
+	return out;
 }
 
 static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
@@ -227,7 +290,9 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 				 *victim = sure ? sure : find_victim(l, i, when, false);
 	double at = sure ? MIN(run_time(l->analysis, i, sure->value[PROCESS_END]), when->to_s) : when->to_s;
 	const char *name = sure ? NAME_SHOWN(sure->name, sure->name_len) : "a process";
-	char pid[32] = "";
+	char pid[32] = "", limit[256];
+	struct bound bound;
+	bool bounded;
 	struct finding *f;
 	struct buf where;
 
@@ -238,15 +303,19 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 		snprintf(pid, sizeof(pid), " (PID %.0f)", sure->value[PROCESS_PID]);
 	buf_init(&where, 1 << 16);
 	add_when(l->run->phases, at, figure_of(l->run, FIG_WALL), &where);
+	bounded = find_bound(l, i, &bound);
+	bound_shown(limit, l, i, &bound);
 	/* Others may be in the group: of a run that succeeded and lost no process it may be theirs. */
 	f = found_on(l, i, "oom",
 		sure || figure_of(l->run, FIG_EXIT_CODE) != 0 ? FINDING_SERIOUS : FINDING_WARNING, "memory",
-		"Out of memory: the kernel killed %s%s%s", name, pid, (char *)where.data);
+		"Out of memory: the kernel killed %s%s%s%s", name, pid, (char *)where.data,
+		bounded ? limit : "");
 	buf_release(&where);
 	say_victim(l, f, victim, sure);
 	if (when->by > 1)
-		found_say(l, f, "%.0f processes were killed so.", when->by);
-	say_bound(l, f, i);
+		found_say(l, f, "In all, %.0f processes were killed.", when->by);
+	say_bound(l, f, i, bounded ? &bound : NULL);
+	say_growth_before(l, f, i, at);
 	found_say(l, f,
 		"Ask for more memory, or do less at a time. The peak that was seen is only a lower bound of "
 		"what the job needs.");
@@ -284,7 +353,7 @@ static bool ended_at_time_limit(const struct summary *s)
 
 static void say_killed(struct look *l, struct finding *f)
 {
-	struct memory_view v = memory_view_of(l->analysis, part_of(l, 0), 0);
+	struct memory_view v = memory_view_of(l->analysis, part_of(l, 0), 0, false);
 	double limit = figure_of(part_of(l, 0), FIG_LIMIT_MEMORY), kills = figure_of(l->run, FIG_OOM_KILLS);
 
 	if (kills == 0)

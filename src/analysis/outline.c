@@ -230,7 +230,7 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 	const char *name = *view == 'p' ? " PSS" : *view == 'r' ? " RSS" : "";
 	double peak = figure(s, FIG_MEMORY), limit = figure(s, FIG_LIMIT_MEMORY),
 	       machine = figure(s, FIG_MACHINE_MEMORY);
-	struct memory_view known = memory_view_of(s, s->summary, 0);
+	struct memory_view known = memory_view_of(s, s->summary, 0, true);
 	bool allowed = !isnan(limit) && !(limit >= machine);
 	struct buf detail;
 
@@ -261,11 +261,15 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 static void fact_io(struct outline *o, const struct analysis *s)
 {
 	double read = figure(s, FIG_READ_BYTES), wrote = figure(s, FIG_WRITE_BYTES);
+	double cancelled = figure(s, FIG_CANCELLED);
 
 	if (isnan(read) || isnan(wrote))
 		return;
 	add_fact(o, "Storage", outline_keepf(o, "%s written", format_bytes(SHOWN, wrote)),
-		outline_keepf(o, "%s read", format_bytes(SHOWN, read)));
+		cancelled > 0 && strcmp(format_bytes(SHOWN, cancelled), "0 B")
+			? outline_keepf(o, "%s read, %s never written: the files were cut or removed first",
+				  format_bytes(SHOWN, read), format_bytes(SHOWN, cancelled))
+			: outline_keepf(o, "%s read", format_bytes(SHOWN, read)));
 }
 
 static void fact_processes(struct outline *o, const struct analysis *s)

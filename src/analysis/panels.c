@@ -49,7 +49,7 @@ const struct panel panels[] = {
 		.metric = {"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now", "cgroup.memory.current", "cgroup.memory.anon",
 			"cgroup.memory.shmem", "proc.mem.swap"},
 		.label = {"RSS, summed", "PSS", "USS", "cgroup, with cache", "cgroup: programs", "cgroup: shared memory", "swapped out"},
-		.dashed = 0x38, .when_any = true, LEVEL_MEMORY},
+		.dashed = 0x38, .of_group = 0x38, .when_any = true, LEVEL_MEMORY},
 	{"memory-kinds", "Memory of the job by kind (PSS as last read)", "memory", "memory", PANEL_STACKED,
 		.metric = {"proc.mem.pss_anon", "proc.mem.pss_shmem", "proc.mem.pss_file", "proc.mem.swap_pss"},
 		.label = {"anonymous", "shared memory", "files", "in swap"}, .when_any = true, LEVEL_MEMORY},

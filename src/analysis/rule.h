@@ -47,6 +47,8 @@ struct look {
 	const struct summary *run;
 	struct findings *found;
 	double lost_cpu_s; /* that others took: the job would have used more */
+	double oom_limit;  /* at which the kernel killed processes; NAN: it did not, or is not known */
+	bool contended; /* it may have used more CPUs, had they been free: how many it can use is not known */
 	int err;
 };
 
@@ -55,6 +57,7 @@ struct rule {
 	double least_s; /* of a run that can tell; 0: any */
 	void (*look)(struct look *l);
 	void (*look_part)(struct look *l, size_t part); /* instead, for each recording */
+	bool plain; /* right with the summary alone, where no curve is known */
 };
 
 /* Means over a few seconds are chance: start-up and the first readings weigh too much. */
@@ -86,7 +89,7 @@ void look_exit(struct look *l);
 void look_phases(struct look *l);
 void name_phases(struct look *l); /* says of each finding in which phase it is */
 void look_unmeasured(struct look *l);
-int advice_make(const struct analysis *s, struct findings *f);
+int advice_make(struct look *l); /* when all rules have looked */
 
 /* ---- the run and its recordings ---- */
 
@@ -113,7 +116,12 @@ struct memory_view {
 	const char *reservation; /* what to keep in mind, or NULL */
 };
 
-struct memory_view memory_view_of(const struct analysis *s, const struct summary *part, size_t node);
+/* What counts against its limit; `alone`: what the job itself needs, without others in its control group. */
+struct memory_view memory_view_of(
+	const struct analysis *s, const struct summary *part, size_t node, bool alone);
+/* The control group that is called the job's holds more than the job: a session, a container with other
+ * programs. */
+bool group_has_others(const struct analysis *s, const struct summary *part, size_t node);
 struct gpu_count {
 	size_t given, idle; /* to the job, and read for long enough; of them, those it did not use */
 };

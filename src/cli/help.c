@@ -66,7 +66,7 @@ static void add_option(struct buf *out, const struct opt *o, unsigned width)
 	opt_long_form(&left, o);
 	buf_adds(&right, o->help);
 	if (preset_worth_showing(o))
-		buf_addf(&right, " [%s]", o->preset);
+		buf_addf(&right, ". Default: %s", o->preset);
 	add_row(out, (char *)left.data, (char *)right.data, column, width);
 	buf_release(&left);
 	buf_release(&right);
@@ -119,7 +119,7 @@ void cli_help(const struct cmd *cmd, struct buf *out, unsigned width)
 			add_option(out, cmd_opt(cmd, i), width);
 	add_option(out, &opt_help, width);
 	add_examples(out, cmd);
-	buf_addf(out, "\nMore: tacho help %s\n", cmd->name);
+	buf_addf(out, "\nEnvironment: most options have a variable. More: tacho help %s\n", cmd->name);
 }
 
 static void add_option_detail(struct buf *out, const struct opt *o, unsigned width)

@@ -6,6 +6,8 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +21,14 @@ extern const struct cmd cmd_attach;
 
 struct attach_args {
 	struct record_options record;
+	struct opt_list pid;
 	const char *wait; /* as given; NULL: as the target needs */
 	bool background, until_exit;
 };
 
 static const struct opt attach_opts[] = {
+	{'p', "pid", "PID", OPT_LIST, offsetof(struct attach_args, pid), .not_from_env = true,
+		.help = "a process and its descendants, as the target PID; may be repeated"},
 	{0, "wait", "TIME", OPT_TEXT, offsetof(struct attach_args, wait), .not_from_env = true,
 		.help = "how long to wait for a target that does not exist yet",
 		.detail = "Default: match: waits without limit, a job for 20 s, the "
@@ -58,13 +63,77 @@ static int status_of(int e)
 	return is_refused(e) ? EXIT_DENIED : e == -ENODATA ? EXIT_ENDED : EXIT_TROUBLE;
 }
 
+/* A word that is no target is the name of a program: its processes that run now, together in one group. */
+static bool is_program_name(const char *word)
+{
+	return strlen(word) <= 64 && (isalpha((unsigned char)*word) || *word == '_') &&
+		strcmp(word, "job") != 0 && strcmp(word, "system") != 0 && !strpbrk(word, ":=/ \t\n");
+}
+
+/* Of the process: what the kernel has as its name, cut to 15 bytes. */
+static bool has_name(const char *pid, const char *name)
+{
+	char path[64], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		*text = 0;
+	fclose(f);
+	text[strcspn(text, "\n")] = 0;
+	return *text && !strncmp(text, name, 15) && strlen(text) == MIN(strlen(name), (size_t)15);
+}
+
+/* How many were added. */
+static unsigned add_by_name(struct recording *r, const char *name)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	unsigned nr = 0;
+	struct buf err;
+
+	buf_init(&err, 4096);
+	while (proc && (entry = readdir(proc))) {
+		char target[100];
+		uint64_t pid;
+
+		if (!parse_u64(entry->d_name, &pid) || pid == (uint64_t)getpid() ||
+			!has_name(entry->d_name, name))
+			continue;
+		snprintf(target, sizeof(target), "%.64s=%.20s", name, entry->d_name);
+		if (scopes_add(&r->scopes, target, &err) < 0)
+			usage(&cmd_attach, "%s: more processes than can be watched one by one; try match:%s",
+				name, name);
+		nr++;
+	}
+	if (proc)
+		closedir(proc);
+	buf_release(&err);
+	return nr;
+}
+
 static void add_scopes(struct recording *r, int argc, char **argv)
 {
 	struct buf err;
 
 	buf_init(&err, 4096);
 	for (int i = 0; i < argc; i++) {
-		int e = scopes_add(&r->scopes, argv[i], &err);
+		int e;
+
+		if (is_program_name(argv[i])) {
+			if (!add_by_name(r, argv[i]))
+				die(EXIT_TROUBLE,
+					"no process is called '%s'; targets are a process id, the name of a "
+					"program "
+					"that runs, match:REGEX, user:NAME, cgroup:PATH, container:ID, "
+					"job[:ID] and system",
+					argv[i]);
+			continue;
+		}
+		e = scopes_add(&r->scopes, argv[i], &err);
 
 		if (e == -ENOENT)
 			die(EXIT_TROUBLE, "%s", (char *)err.data);
@@ -142,15 +211,35 @@ static void find_members(struct recording *r, const struct attach_args *a)
 		r->scopes.nr > 1 ? "the targets" : r->targets[0]);
 }
 
+/* Those of -p, then the operands. */
+static char **all_targets(const struct attach_args *a, int *argc, char **argv)
+{
+	char **all = calloc((size_t)*argc + a->pid.nr + 1, sizeof(*all));
+	int nr = 0;
+
+	if (!all)
+		die(EXIT_OWN, "no memory");
+	for (unsigned i = 0; i < a->pid.nr; i++) {
+		if (!*a->pid.item[i] || a->pid.item[i][strspn(a->pid.item[i], "0123456789")])
+			usage(&cmd_attach, "--pid takes the number of a process, not '%s'", a->pid.item[i]);
+		all[nr++] = (char *)a->pid.item[i];
+	}
+	for (int i = 0; i < *argc; i++)
+		all[nr++] = argv[i];
+	*argc = nr;
+	return all;
+}
+
 static int attach(const void *args, int argc, char **argv)
 {
 	const struct attach_args *a = args;
 	static struct recording r; /* reachable to the end, and released by the kernel, as in run.c */
 	pid_t caller = 0;
 
+	argv = all_targets(a, &argc, argv);
 	if (!argc)
 		usage(&cmd_attach,
-			"no target given: name a process id, match:REGEX, user:NAME, "
+			"no target given: name a process id, a program that runs, match:REGEX, user:NAME, "
 			"cgroup:PATH, container:ID, job[:ID] or system");
 	if (a->background)
 		caller = background_enter();
@@ -191,7 +280,8 @@ const struct cmd cmd_attach = {
 	.help = "record processes that are running, or start later",
 	.detail = "Samples the processes that each TARGET names, from now on, without changing them. Each "
 		  "target is a separate group in the recording, and a process belongs to every group it "
-		  "matches.\n\nPID: that process and its descendants.\n\nmatch:REGEX: processes by their "
+		  "matches.\n\nPID: that process and its descendants.\n\nNAME: the processes of that "
+		  "program that run now, each with its descendants.\n\nmatch:REGEX: processes by their "
 		  "command line, also those that start later. The part in the first parentheses, or else "
 		  "the whole match, is the name of the tool, and each tool is a group. Nothing is written "
 		  "before the first match.\n\nuser:NAME: the processes of a user; user: without a name "
@@ -206,11 +296,13 @@ const struct cmd cmd_attach = {
 		  "0 when something was recorded, 1 when there is no such target, 3 when it is hidden from "
 		  "this user, 4 when it ended before anything could be recorded, 125 when tacho itself "
 		  "failed.",
-	.examples = "$ tacho attach 4242\n    Watch a running job until it ends.\n$ tacho attach "
-		    "--duration 1m -i 10Hz 4242 4250\n    Two processes for one minute, ten samples a "
-		    "second.\n$ tacho attach 'match:(gcc|cc1|ld|make)'\n    What each of these tools "
-		    "uses, until Ctrl-C.\n$ tacho attach job &\n    In a job script: "
-		    "the job's processes on this node; see tacho job.\n",
+	.examples =
+		"$ tacho attach 4242\n    Watch a running job until it ends.\n$ tacho attach python3\n    "
+		"The Python programs that run now.\n$ tacho attach "
+		"--duration 1m -i 10Hz 4242 4250\n    Two processes for one minute, ten samples a "
+		"second.\n$ tacho attach 'match:(gcc|cc1|ld|make)'\n    What each of these tools "
+		"uses, until Ctrl-C.\n$ tacho attach job &\n    In a job script: "
+		"the job's processes on this node; see tacho job.\n",
 	.opt = attach_opts,
 	.nr_opts = ARRAY_SIZE(attach_opts),
 	.shared = record_opts,

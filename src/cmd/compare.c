@@ -42,7 +42,7 @@ static const struct opt compare_opts[] = {
 		.help = "text, md, json or html",
 		.detail = "html is one page that needs nothing else: the tables, and plots with the runs laid over one another."},
 	{'o', "output", "FILE", OPT_TEXT, INTO(output), .not_from_env = true,
-		.help = "write there; the ending chooses the format",
+		.help = "write there and print the name; its ending is the format",
 		.detail = "A directory (or a name that ends in /) gets compare.html, compare.md and the plots as PNG."},
 	{0, "align", "HOW", OPT_CHOICE, INTO(align), .choices = align_names, .preset = "time",
 		.help = "plots by elapsed time, or phase by phase",
@@ -210,6 +210,8 @@ static int compare(const void *args, int argc, char **argv)
 	else
 		compare_text(&page, &style, &out);
 	status = a->output ? output_whole(a->output, &out, a->force) : print(&out);
+	if (a->output && status == EXIT_OK && strcmp(a->output, "-") != 0)
+		printf("%s\n", a->output);
 	buf_release(&out);
 	/* Users who write JSON to a pipe or a file still see in the log what failed. */
 	status = compare_job_status(&job, !a->output && form == COMPARE_TEXT, status);

@@ -20,6 +20,8 @@ static const struct opt export_opts[] = {
 		.help = "as what: csv, json, parquet …; with commas for several",
 		.detail = "--formats lists them. All formats of one command are written while the recording is read once. "
 			"Without --to the ending of --output chooses, else it is csv."},
+	{'f', "format", "FORMAT…", OPT_LIST, INTO(to), .not_from_env = true,
+		.help = "the same as --to, as other commands have it"},
 	{'o', "output", "PATH", OPT_TEXT, INTO(output), .not_from_env = true,
 		.help = "where to: a file, a directory, or - for stdout",
 		.detail = "By default the files stand in the directory job-export beside job.tacho, and a format that is one file "

@@ -103,9 +103,13 @@ void external_run(char **argv)
 static const char *how_to_build(const char *file)
 {
 	static const char *const how[][2] = {
-		{"tacho-report", "install libcairo2-dev and libpango1.0-dev and build again"},
-		{"tacho-push", "install libcurl4-openssl-dev and build again with -Dpush=auto"},
-		{"tacho-export", "build again with -Dexport=auto"},
+		{"tacho-report",
+			"`./dev build` makes it and installs the libraries that it needs (libcairo2-dev, "
+			"libpango1.0-dev)"},
+		{"tacho-push",
+			"`./dev build` makes it and installs the library that it needs "
+			"(libcurl4-openssl-dev)"},
+		{"tacho-export", "`./dev build` makes it"},
 	};
 	size_t i = 0;
 
@@ -133,15 +137,39 @@ int external_become(const char *file)
 	return EXIT_CANNOT;
 }
 
+/* Words that other tools have for what a command does. They are no commands: `tacho diff` may be about a
+ * program. */
+static const char *command_for(const char *word)
+{
+	static const char *const other[][2] = {{"version", "--version"}, {"stats", "show --stats"},
+		{"statistics", "show --stats"}, {"stat", "show --stats"}, {"info", "show"},
+		{"summary", "show"}, {"view", "show"}, {"print", "show"}, {"record", "run"}, {"rec", "run"},
+		{"trace", "run"}, {"start", "run"}, {"exec", "run"}, {"watch", "top"}, {"monitor", "top"},
+		{"list", "ls"}, {"graph", "plot"}, {"chart", "plot"}, {"diff", "compare"}, {"html", "report"},
+		{"convert", "export"}, {"dump", "export"}, {"verify", "check"}, {"tail", "log"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++)
+		if (!strcmp(other[i][0], word))
+			return other[i][1];
+	return NULL;
+}
+
 int unknown_command(const char *name)
 {
-	const char *near = cli_nearest(commands, name);
+	const char *near = cli_nearest(commands, name), *meant = command_for(name);
 	char path[PATH_MAX];
+	bool program = find_in_path(name, path, sizeof(path)) || (strchr(name, '/') && is_program(name));
 
-	if (near)
-		error("there is no command '%s'; did you mean '%s'?", name, near);
-	else if (find_in_path(name, path, sizeof(path)) || (strchr(name, '/') && is_program(name)))
+	if (meant && program)
+		error("there is no command '%s'; did you mean `tacho %s`? To record the program %s: tacho "
+		      "run -- %s",
+			name, meant, name, name);
+	else if (meant)
+		error("there is no command '%s'; did you mean `tacho %s`?", name, meant);
+	else if (program)
 		error("there is no command '%s'; to record that program: tacho run -- %s", name, name);
+	else if (near)
+		error("there is no command '%s'; did you mean '%s'?", name, near);
 	else
 		error("there is no command '%s'; `tacho help` lists them", name);
 	return EXIT_USAGE;

@@ -16,7 +16,7 @@ extern const struct cmd cmd_ls;
 #define ANSWER_MAX ((size_t)1 << 30)
 
 struct ls_args {
-	bool json, csv, recursive, reverse, failed, glance;
+	bool json, csv, recursive, reverse, failed, glance, is_long;
 	int sort;
 	uint64_t limit;
 	const char *since, *until, *command, *match, *user, *host;
@@ -54,6 +54,8 @@ static const struct opt ls_opts[] = {
 		.detail = "Labels are given with --tag when recording; name and job are labels, too."},
 	{0, "user", "NAME", OPT_TEXT, INTO(user), .not_from_env = true, .help = "only those of this user"},
 	{0, "host", "NAME", OPT_TEXT, INTO(host), .not_from_env = true, .help = "only those of this machine"},
+	{'l', "long", NULL, OPT_FLAG, INTO(is_long), .not_from_env = true,
+		.help = "whole lines: nothing is cut at the edge of the screen"},
 	{0, "glance", NULL, OPT_FLAG, INTO(glance), .not_from_env = true,
 		.help = "do not read recordings to the end",
 		.detail =
@@ -143,6 +145,7 @@ static int ls(const void *args, int argc, char **argv)
 		.progress = progress_show()};
 	struct listing_page page = {
 		.style = table_style(a->json, a->csv), .limit = a->limit, .now_ns = now_ns()};
+	page.style.width = a->is_long ? 0 : page.style.width;
 	struct listing *l = NULL;
 	struct buf out;
 	int r, status;

@@ -94,14 +94,19 @@ int output_take(const char *temporary, const char *path, bool force)
 	return errno == EEXIST ? output_check(path, false) : output_trouble(path, errno);
 }
 
+static bool may_replace(const struct outputs *set, const char *path)
+{
+	return set->force || (set->may_replace && !strcmp(set->may_replace, path));
+}
+
 int outputs_take(struct outputs *set)
 {
 	int status = EXIT_OK;
 
 	for (size_t i = 0; status == EXIT_OK && i < set->nr_paths; i++)
-		status = output_check(set->path[i], set->force);
+		status = output_check(set->path[i], may_replace(set, set->path[i]));
 	for (size_t i = 0; status == EXIT_OK && i < set->nr_paths; i++)
-		status = output_take(set->temporary[i], set->path[i], set->force);
+		status = output_take(set->temporary[i], set->path[i], may_replace(set, set->path[i]));
 	return status;
 }
 
@@ -168,7 +173,7 @@ static int stage_of(struct outputs *set, const char *path, const char **ret)
 
 int output_open(struct outputs *set, struct output *o, const char *path)
 {
-	int status = output_check(path, set->force);
+	int status = output_check(path, may_replace(set, path));
 	const char *stage = NULL;
 
 	*o = (struct output){.set = set, .fd = -1};

@@ -22,6 +22,7 @@ struct outputs {
 	size_t nr_made;
 	size_t nr_opened;
 	bool force;
+	const char *may_replace; /* one of the files, which may be there already; NULL: none */
 };
 
 struct output {

@@ -65,27 +65,57 @@ static size_t usual_metrics(const char **name)
 	return nr;
 }
 
+/* The words that people have for what a panel shows. */
+static const struct {
+	const char *word, *panel;
+} alias[] = {{"cpu", "cpu"}, {"mem", "memory"}, {"memory", "memory"}, {"io", "io"}, {"disk", "disk"},
+	{"gpu", "gpu-util"}, {"net", "network"}, {"network", "network"}, {"power", "power"}};
+
+static const struct panel *panel_of(const char *word)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(alias); i++)
+		for (size_t k = 0; !strcmp(alias[i].word, word) && k < nr_panels; k++)
+			if (!strcmp(panels[k].id, alias[i].panel))
+				return &panels[k];
+	return NULL;
+}
+
+static void add_metric(const char **name, size_t *nr, const char *metric)
+{
+	if (*nr == SERIES_MAX)
+		usage(&cmd_plot, "more than %d metrics", SERIES_MAX);
+	if (*metric)
+		name[(*nr)++] = metric;
+}
+
 /* Takes the metrics out of argv; the text is cut where the commas were. Returns how many words are left. */
 static int take_metrics(int argc, char **argv, const char **name, size_t *ret_nr)
 {
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
+		const struct panel *panel;
 		char *at = argv[i], *word;
 
+		/* A file of that name is meant when there is one. */
+		panel = access(argv[i], F_OK) < 0 ? panel_of(argv[i]) : NULL;
+		for (unsigned k = 0; panel && k < PANEL_METRICS; k++)
+			if (panel->metric[k])
+				add_metric(name, ret_nr, panel->metric[k]);
+		if (panel)
+			continue;
 		if (!operand_is_metric(argv[i])) {
 			if (access(argv[i], F_OK) < 0 && !strchr(argv[i], '/') &&
 				!strstr(argv[i], RECORDING_SUFFIX))
-				usage(&cmd_plot, "'%s' is neither a file nor the name of a metric", argv[i]);
+				usage(&cmd_plot,
+					"'%s' is neither a file nor the name of a metric; cpu, mem, io, "
+					"disk, gpu, net and power stand for the usual ones",
+					argv[i]);
 			argv[kept++] = argv[i];
 			continue;
 		}
-		while ((word = strsep(&at, ","))) {
-			if (*ret_nr == SERIES_MAX)
-				usage(&cmd_plot, "more than %d metrics", SERIES_MAX);
-			if (*word)
-				name[(*ret_nr)++] = word;
-		}
+		while ((word = strsep(&at, ",")))
+			add_metric(name, ret_nr, word);
 	}
 	return kept;
 }
@@ -189,7 +219,8 @@ const struct cmd cmd_plot = {
 		  "colours (letters where the terminal has neither), or with --output as a picture. Metrics "
 		  "of one unit "
 		  "share a chart (the job's own, app.*, have one each); others stand below it on the same "
-		  "time axis. Without a metric it is the "
+		  "time axis. cpu, mem, io, disk, gpu, net and power stand for the metrics of the "
+		  "report's plots. Without a metric it is the "
 		  "job's CPU and "
 		  "memory, without a file the newest recording in this directory. Several recordings are one "
 		  "run.\n\n"
@@ -199,6 +230,8 @@ const struct cmd cmd_plot = {
 		  "Exit status: 0, 1 on trouble, 2 when there is no recording or no such metric.",
 	.examples = "$ tacho plot\n"
 		    "    CPU and memory of the newest recording here.\n"
+		    "$ tacho plot io job.tacho\n"
+		    "    What the job read and wrote; also cpu, mem, disk, gpu, net, power.\n"
 		    "$ tacho plot job.tacho proc.mem.pss_now --per process\n"
 		    "    Memory of the largest processes.\n"
 		    "$ tacho plot job.tacho net.rx.bytes,net.tx.bytes --rate -o net.svg\n"

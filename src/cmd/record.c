@@ -11,6 +11,7 @@
 #include "perf/event.h"
 #include "query/meta.h"
 #include "query/run.h"
+#include "analysis/top_finding.h"
 #include "text/summary.h"
 
 #include <fcntl.h>
@@ -180,6 +181,26 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	record_watch_avoid(r, (char *)r->path.data, "recording");
 }
 
+/* A recording can have any name. One that ends like an export was probably meant to be one. */
+static void ask_for_export(const char *path)
+{
+	static const char *const ending[] = {".json", ".jsonl", ".csv", ".parquet", ".arrow", ".feather",
+		".orc", ".h5", ".hdf5", ".sqlite", ".xlsx", ".pickle"},
+				 *const page[] = {".html", ".pdf", ".md"};
+	const char *dot = path ? strrchr(path, '.') : NULL;
+
+	for (size_t i = 0; dot && i < ARRAY_SIZE(ending); i++)
+		if (!strcmp(dot, ending[i]))
+			warning("%s will be a recording, not %s; was an export meant? Record into "
+				"%.*s" RECORDING_SUFFIX ", then: tacho export -o %s %.*s" RECORDING_SUFFIX,
+				path, dot + 1, (int)(dot - path), path, path, (int)(dot - path), path);
+	for (size_t i = 0; dot && i < ARRAY_SIZE(page); i++)
+		if (!strcmp(dot, page[i]))
+			warning("%s will be a recording, not %s; was a report meant? Record into "
+				"%.*s" RECORDING_SUFFIX ", then: tacho report -o %s %.*s" RECORDING_SUFFIX,
+				path, dot + 1, (int)(dot - path), path, path, (int)(dot - path), path);
+}
+
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
 	int argc, char **argv)
 {
@@ -196,6 +217,8 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	buf_init(&err, 4096);
 	if (record_options_check(opt, &err) < 0)
 		die(EXIT_OWN, "%s", (char *)err.data);
+	if (!opt->quiet)
+		ask_for_export(opt->output);
 	record_helpers(opt->helpers, &r->help, &err); /* checked just now */
 	if (record_redact(opt, &r->redact, &err) < 0)
 		die(EXIT_OWN, "%s", err.len ? (char *)err.data : "no memory");
@@ -637,12 +660,22 @@ static void report_not_written(const char *path, const char *error)
 		path, e->what, *e->name ? "" : " (", *e->name ? "" : error, *e->name ? "" : ")", e->remedy);
 }
 
+/* Programs get the numbers; people also what stands out in them. */
+static int read_summary(const struct recording *r, const struct run *run, struct summary **ret,
+	char **ret_finding, struct buf *reterr)
+{
+	if (r->opt->json || !r->opt->summary)
+		return summary_read(run, ret, reterr);
+	return summary_read_with_finding(run, ret, ret_finding, reterr);
+}
+
 void record_report(struct recording *r)
 {
 	const char *path = (char *)r->path.data;
 	struct summary *summary = NULL;
 	struct summary_style style;
 	struct run *run = NULL;
+	char *finding = NULL;
 	struct buf out;
 
 	if (!r->recorded)
@@ -656,11 +689,12 @@ void record_report(struct recording *r)
 	style.hint = true;
 	buf_init(&out, 1 << 20);
 	progress_show();
-	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
+	if (run_open(&path, 1, &run, &out) < 0 || read_summary(r, run, &summary, &finding, &out) < 0) {
 		warning("cannot read the recording back: %s", (char *)out.data);
 	} else {
 		if (r->opt->verbose && !r->opt->json)
 			record_verbose(path, MAX(style.width, 60), &out);
+		style.finding = finding;
 		if (r->opt->json && r->opt->summary)
 			summary_json(summary, &out);
 		else if (r->opt->summary)
@@ -670,6 +704,7 @@ void record_report(struct recording *r)
 		record_push_report(r);
 	}
 	summary_free(summary);
+	free(finding);
 	run_close(run);
 	buf_release(&out);
 }

@@ -34,8 +34,11 @@ static const struct opt report_opts[] = {
 	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose), .not_from_env = true,
 		.help = "with --all: also configs/, what the machines are",
 		.detail = "Hardware, batch system and environment of each node as text."},
+	{0, "open", NULL, OPT_FLAG, INTO(open), .not_from_env = true,
+		.help = "show the page in the browser (by xdg-open)"},
 	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
-		.help = "replace existing files"},
+		.help = "replace existing files",
+		.detail = "A page of the same run, made earlier, is replaced without it."},
 };
 /* clang-format on */
 
@@ -61,12 +64,13 @@ const struct cmd cmd_report = {
 		  "to now, a damaged one as far as it can be read.\n\n"
 		  "Files are for their owner alone (mode 0600), as recordings are, since they hold the same: "
 		  "command "
-		  "lines, user and host names. Nothing is replaced without --force. Exit status: 0 when the "
+		  "lines, user and host names. An earlier page of the same run is replaced, and nothing else "
+		  "without --force. Exit status: 0 when the "
 		  "report was "
 		  "written, 1 on trouble, 2 when there is no recording, a file exists already or an option "
 		  "is wrong.",
-	.examples = "$ tacho report\n"
-		    "    The newest recording in this directory, as a page beside it.\n"
+	.examples = "$ tacho report --open\n"
+		    "    The newest recording here, as a page beside it, in the browser.\n"
 		    "$ xdg-open \"$(tacho report job.tacho)\"\n"
 		    "    Make it and look at it.\n"
 		    "$ tacho report --format md,pdf -o docs/ job.tacho\n"

@@ -6,7 +6,7 @@
 
 struct report_args {
 	struct range_args range; /* first: the shared rows write there */
-	bool all, dark, force, verbose;
+	bool all, dark, force, verbose, open;
 	const char *output;
 	struct opt_list format;
 };

@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/nvtx.h"
 #include "cmd/record.h"
+#include "cmd/run_repeat.h"
 #include "node/cgroups.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ struct run_command_args {
 	const char *shell; /* -c */
 	struct opt_list also;
 	int wait; /* enum record_wait */
+	uint64_t repeat;
 	bool strict, nvtx;
 };
 
@@ -23,6 +25,17 @@ static const char *const wait_for[] = {"root", "tree", NULL};
 static const struct opt run_opts[] = {
 	{'c', "command", "TEXT", OPT_TEXT, offsetof(struct run_command_args, shell), .not_from_env = true,
 		.help = "run TEXT with /bin/sh instead of a command and its arguments"},
+	{'r', "repeat", "N", OPT_COUNT, offsetof(struct run_command_args, repeat), .min = 1, .max = 1000,
+		.preset = "1", .not_from_env = true,
+		.help = "run it N times, and tell how much the runs differ",
+		.detail = "One recording each: base-1.tacho, base-2.tacho … of -o base.tacho; names with "
+			  "placeholders get the "
+			  "time and a number. When all have ended, mean, standard deviation and range of "
+			  "wall time, CPU "
+			  "time and peak memory are printed in place of the summaries. A run that fails is "
+			  "the last, and "
+			  "its exit status is that of tacho. tacho compare A-*.tacho -- B-*.tacho compares "
+			  "two such sets."},
 	{0, "also", "TARGET", OPT_LIST, offsetof(struct run_command_args, also), .not_from_env = true,
 		.help = "record these processes as well; may be repeated",
 		.detail = "TARGET is what tacho attach takes: a process id, match:REGEX, user:NAME, "
@@ -128,24 +141,11 @@ static void make_group(struct recording *r)
 	engine_use_cgroup(r->engine, r->group);
 }
 
-static int run(const void *args, int argc, char **argv)
+static int run_once(const struct run_command_args *a, int argc, char **argv, const struct repeat *of)
 {
-	const struct run_command_args *a = args;
-	char *shell[] = {"/bin/sh", "-c", (char *)a->shell, NULL};
 	static struct recording r; /* reachable to the end: see below */
-	int status = 0, e;
+	int status = 0;
 
-	if (a->shell) {
-		if (argc)
-			usage(&cmd_run, "give a command or -c, not both");
-		argv = shell;
-		argc = 3;
-	}
-	if (!argc)
-		usage(&cmd_run, "no command given: write tacho run -- COMMAND [ARG…]");
-	e = command_find(argv[0]);
-	if (e < 0)
-		cannot_run(argv[0], e);
 	record_prepare(&r, &cmd_run, &a->record, false, argc, argv);
 	r.strict = a->strict;
 	if (!a->record.quiet)
@@ -168,8 +168,62 @@ static int run(const void *args, int argc, char **argv)
 	record_loop(&r);
 	engine_root_ended(r.engine, &status);
 	record_report(&r);
+	if (of && r.recorded)
+		repeat_told(of, (char *)r.path.data);
 	/* Nothing is released: the kernel does that faster, and the shell is waiting. */
 	return command_exit_as(&r.command, status);
+}
+
+/* One of several: the spread of all is told in place of its summary. */
+static int run_repeated(struct repeat *r)
+{
+	struct run_command_args one = *(const struct run_command_args *)r->args;
+
+	one.record.output = r->output;
+	one.record.summary &= one.record.json;
+	return run_once(&one, r->argc, r->argv, r);
+}
+
+static int run_several(const struct run_command_args *a, int argc, char **argv)
+{
+	struct repeat r = {.run = run_repeated,
+		.args = a,
+		.argc = argc,
+		.argv = argv,
+		.output = a->record.output,
+		.quiet = a->record.quiet || a->record.json,
+		.tell_fd = -1};
+	struct buf command;
+	int status;
+
+	buf_init(&command, 1 << 20);
+	for (int i = 0; i < argc; i++)
+		buf_add(&command, argv[i], strlen(argv[i]) + (i + 1 < argc));
+	r.command = (char *)command.data;
+	r.command_len = command.len;
+	status = repeat_run(&r, a->repeat);
+	buf_release(&command);
+	return status;
+}
+
+static int run(const void *args, int argc, char **argv)
+{
+	const struct run_command_args *a = args;
+	char *shell[] = {"/bin/sh", "-c", (char *)a->shell, NULL};
+	int e;
+
+	if (a->shell) {
+		if (argc)
+			usage(&cmd_run, "give a command or -c, not both");
+		argv = shell;
+		argc = 3;
+	}
+	if (!argc)
+		usage(&cmd_run, "no command given: write tacho run -- COMMAND [ARG…]");
+	e = command_find(argv[0]);
+	if (e < 0)
+		cannot_run(argv[0], e);
+	return a->repeat > 1 ? run_several(a, argc, argv) : run_once(a, argc, argv, NULL);
 }
 
 const struct cmd cmd_run = {
@@ -190,6 +244,8 @@ const struct cmd cmd_run = {
 		    "    Record a build.\n"
 		    "$ tacho run -i 100ms -o runs/{name}-{jobid}.tacho -- ./train --epochs 3\n"
 		    "    Ten samples a second, in a directory of runs.\n"
+		    "$ tacho run -r 5 -o base.tacho -- ./solve\n"
+		    "    Five times: the mean and how much they differ.\n"
 		    "$ tacho run -c 'zcat data.gz | sort | uniq -c >counts'\n"
 		    "    Record a pipeline.\n",
 	.opt = run_opts,

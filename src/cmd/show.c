@@ -16,6 +16,7 @@
 #include "text/series.h"
 #include "text/phases.h"
 #include "text/stats.h"
+#include "analysis/top_finding.h"
 #include "text/summary.h"
 
 #include <poll.h>
@@ -108,12 +109,15 @@ static const struct opt show_opts[] = {
 static int show_summary(const struct run *run, const struct show_args *args)
 {
 	struct summary_style style = style_for(STDOUT_FILENO);
+	bool for_people = !args->jobstats && !args->json && !args->range.phase;
 	struct summary *s = NULL;
+	char *finding = NULL;
 	struct buf out;
 	int status;
 
 	buf_init(&out, ANSWER_MAX);
-	if (summary_read(run, &s, &out) < 0)
+	if ((for_people ? summary_read_with_finding(run, &s, &finding, &out) : summary_read(run, &s, &out)) <
+		0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
 	if (args->jobstats) {
 		if ((args->json ? jobstats_json(s, &out) : jobstats_print(s, &out)) < 0)
@@ -130,10 +134,12 @@ static int show_summary(const struct run *run, const struct show_args *args)
 	} else if (args->json) {
 		summary_json(s, &out);
 	} else {
+		style.finding = finding;
 		summary_print(s, &style, &out);
 	}
 	status = print(&out);
 	summary_free(s);
+	free(finding);
 	buf_release(&out);
 	return status;
 }

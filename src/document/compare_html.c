@@ -30,6 +30,14 @@ static void add_header(const struct compare_page *p, struct buf *out)
 		buf_release(&names);
 	}
 	buf_adds(out, "</p>\n</header>\n<main>\n");
+	for (size_t k = 1; k < p->c->nr_sets; k++) {
+		struct buf text;
+
+		buf_init(&text, 1 << 16);
+		compare_in_words(p->c, k, &text);
+		add_element(out, "<p><strong>", (char *)text.data, "</strong></p>\n");
+		buf_release(&text);
+	}
 }
 
 static void add_verdicts(const struct compare_page *p, struct buf *out)

@@ -77,6 +77,7 @@ static void ratio_cell(char out[static 96], const struct compare_change *change)
 struct compare_row {
 	const struct compare_figure *figure;
 	struct compare_change change;
+	bool by_key; /* its name, not its title: with --all, where conditions are looked up */
 	char cell[NR_COMPARE_COLUMNS][97]; /* the name stands in the figure */
 };
 
@@ -100,6 +101,19 @@ static void fill_row(struct compare_row *r, const struct compare_figure *f, size
 }
 
 /* What differs stands out; an empty cell is meant to be empty. */
+static void add_name(struct buf *out, const struct compare_row *r, bool utf8)
+{
+	struct buf title;
+
+	buf_init(&title, 1 << 16);
+	if (r->by_key)
+		buf_adds(&title, r->figure->name);
+	else
+		compare_title(r->figure, &title);
+	add_letters(out, (char *)title.data, utf8);
+	buf_release(&title);
+}
+
 static void put_row(struct table_writer *w, const struct text_table *t, size_t i)
 {
 	const struct compare_row *r = (const struct compare_row *)t->of + i;
@@ -114,7 +128,10 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 		text = cell_open(w);
 		if (!text)
 			continue;
-		add_letters(text, k == COLUMN_NAME ? r->figure->name : r->cell[k], w->style.utf8);
+		if (k == COLUMN_NAME)
+			add_name(text, r, w->style.utf8);
+		else
+			add_letters(text, r->cell[k], w->style.utf8);
 		cell_close(w, true);
 	}
 }
@@ -197,6 +214,7 @@ int compare_table_make(const struct comparison *c, size_t set, bool phases, cons
 		if (!is_shown(&f[i], set, style) || (phases && !style->all && of_one_side(c, i, set)))
 			continue;
 		fill_row(r, &f[i], set);
+		r->by_key = style->all;
 		ret->has_spread |= f[i].of[0].nr > 1 || f[i].of[set].nr > 1;
 		ret->has_marks |= r->cell[COLUMN_MARK][0] != 0;
 		ret->has_guess |= f[i].of[0].guess || f[i].of[set].guess;
@@ -250,7 +268,9 @@ void compare_verdict_words(const struct compare_page *p, const struct compare_ve
 	struct compare_change change = compare_change(v->figure, v->set);
 
 	add_text(out, v->rule, strlen(v->rule), LETTERS_UTF8);
-	buf_addf(out, ": %s ", v->figure->name);
+	buf_adds(out, ": ");
+	compare_title(v->figure, out);
+	buf_addch(out, ' ');
 	if (change.known) {
 		buf_adds(out, "was ");
 		add_value_words(v->figure, 0, out);

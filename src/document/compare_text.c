@@ -1,5 +1,6 @@
 /* The comparison for a terminal, and as Markdown.
  *
+ *	verdict 12 % faster, CPU time -3 %, memory +18 %; faster in phase load: disk wait -9.8s
  *	before  base.tacho
  *	after   new.tacho
  *
@@ -59,6 +60,16 @@ static void add_labelled(const struct sheet_of_text *s, const char *label, const
 	add_paragraph(
 		s->out, 0, label, s->style->color ? code : NULL, 8, (char *)shown.data, s->style->width);
 	buf_release(&shown);
+}
+
+static void add_words(const struct sheet_of_text *s, const struct comparison *c, size_t set)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 16);
+	compare_in_words(c, set, &text);
+	add_labelled(s, "verdict", "1", (char *)text.data);
+	buf_release(&text);
 }
 
 static void add_sets(const struct sheet_of_text *s, const struct comparison *c)
@@ -150,6 +161,8 @@ int compare_text(const struct compare_page *p, const struct compare_style *style
 	struct sheet_of_text s = {p, style, out};
 	int r = 0;
 
+	for (size_t k = 1; k < p->c->nr_sets; k++)
+		add_words(&s, p->c, k);
 	add_sets(&s, p->c);
 	for (size_t i = 0; i < p->c->nr_warnings; i++)
 		add_labelled(&s, "warning", "33", p->c->warning[i]);
@@ -228,6 +241,16 @@ int compare_markdown(const struct compare_page *p, const struct compare_style *s
 	int r = 0;
 
 	buf_adds(out, "# Comparison\n\n");
+	for (size_t k = 1; k < c->nr_sets; k++) {
+		struct buf text;
+
+		buf_init(&text, 1 << 16);
+		compare_in_words(c, k, &text);
+		buf_adds(out, "**");
+		add_markdown(out, (char *)text.data);
+		buf_adds(out, "**\n\n");
+		buf_release(&text);
+	}
 	for (size_t k = 0; k < c->nr_sets; k++) {
 		struct buf text;
 

@@ -127,6 +127,11 @@ int compare_run(const void *args, int argc, char **argv)
 		.painter = &painter,
 		.note = charts->note};
 	status = write_all(&page, a);
+	if (status == EXIT_OK && a->output && strcmp(a->output, "-") != 0)
+		printf("%s%s\n", a->output,
+			!compare_into_directory(a)			  ? ""
+				: a->output[strlen(a->output) - 1] == '/' ? "compare.html"
+									  : "/compare.html");
 	status = compare_job_status(&job, false, status);
 	compare_charts_free(charts);
 	compare_job_close(&job);

@@ -68,7 +68,8 @@ static int check_places(const struct report *r, const char *id)
 		_cleanup_(freep) char *path = p->formats & document[i] ? place_of(p, document[i], id) : NULL;
 
 		if (path && !is_step(p, document[i]))
-			status = output_check(path, force);
+			status = output_check(path,
+				force || (document[i] == FORMAT_HTML && page_is_own(path, r->analysis)));
 	}
 	if (status == EXIT_OK && p->formats & FORMAT_PNG && p->plots)
 		status = check_directory(p->plots, ".png", force);
@@ -95,10 +96,14 @@ static int paint(void *arg, const struct chart *f, bool dark, struct buf *out)
 static int make_document(struct report *r, enum report_format format, struct buf *out)
 {
 	const struct painter painter = {.svg = paint};
+	int made;
 
 	switch (format) {
 	case FORMAT_HTML:
-		return page_html(r->analysis, r->charts, &painter, false, out);
+		made = page_html(r->analysis, r->charts, &painter, false, out);
+		if (made >= 0)
+			page_mark(r->analysis, out);
+		return made;
 	case FORMAT_MD:
 		return markdown_report(r->analysis, r->charts, r->places.plots_link, out);
 	case FORMAT_GITHUB:
@@ -204,8 +209,11 @@ static int read_analysis(struct report *r)
 /* All files, or none: a failure or a signal leaves nothing behind. */
 static int write_all(struct report *r)
 {
+	_cleanup_(freep) char *page =
+		r->places.formats & FORMAT_HTML ? place_of(&r->places, FORMAT_HTML, r->outline->id) : NULL;
 	int status = EXIT_OK;
 
+	r->out.may_replace = page && page_is_own(page, r->analysis) ? page : NULL;
 	signals_note();
 	if (r->places.directory)
 		status = outputs_directory(&r->out, r->places.directory);
@@ -226,6 +234,8 @@ static int write_all(struct report *r)
 	outputs_drop(&r->out);
 	if (status == EXIT_OK && !signals_noted())
 		status = print_shown(&r->said);
+	if (status == EXIT_OK && !signals_noted() && r->args->open)
+		status = page_open(page);
 	signals_obey();
 	return status;
 }
@@ -242,6 +252,9 @@ int report_run(const void *args, int argc, char **argv)
 	if (r.places.only && r.places.formats & FORMAT_PDF && !strcmp(r.places.only, "-") &&
 		isatty(STDOUT_FILENO))
 		usage(&cmd_report, "a PDF is not for terminals: redirect it into a file");
+	if (r.args->open &&
+		(!(r.places.formats & FORMAT_HTML) || (r.places.only && !strcmp(r.places.only, "-"))))
+		usage(&cmd_report, "--open shows the page: it needs --format html, in a file");
 	r.progress = progress_show();
 	status = check_places(&r, NULL);
 	if (status == EXIT_OK)

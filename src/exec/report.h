@@ -60,6 +60,13 @@ int report_configs(struct report *r);
 /* Appends to the summary of GitHub's step, when all else is there. */
 int report_step(struct report *r);
 
+/* The last line of a page, which says what run it is of. */
+void page_mark(const struct analysis *a, struct buf *out);
+/* The file is a page of this run (NULL: of any), and the user's: the next one may replace it. */
+bool page_is_own(const char *path, const struct analysis *of);
+/* In the user's browser. EXIT_OK, or the trouble that was told. */
+int page_open(const char *path);
+
 /* "path" on stdout once all is there, for programs that open it. */
 int say_path(struct report *r, const char *path);
 #endif

@@ -81,7 +81,11 @@
 		STATS("from storage", "Bytes fetched from storage."), PROCESS(NULL, 0, "Fetched from storage.")) \
 	ROW(WRITE_BYTES, "write_bytes", BYTES, WITHIN, METRIC("io", "write_bytes"), \
 		ENDED("write_bytes", 1, "Bytes sent to storage by"), FIGURE("io", "write_bytes", MATTERS), \
-		STATS("to storage", "Bytes sent to storage."), PROCESS(NULL, 0, "Sent to storage."))
+		STATS("to storage", "Bytes sent to storage."), PROCESS(NULL, 0, "Sent to storage.")) \
+	ROW(CANCELLED, "cancelled_bytes", BYTES, WITHIN, METRIC("io", "cancelled_bytes"), \
+		ENDED("cancelled_bytes", 1, "Bytes that were never written, because the file was cut or removed first, of"), \
+		FIGURE("io", "cancelled_bytes", DETAIL), NO_STATS, \
+		PROCESS(NULL, 0, "Never written: the file was cut or removed first."))
 
 #define AMOUNTS(ROW) \
 	AMOUNTS_CPU(ROW) AMOUNTS_CPU_PARTS(ROW) AMOUNTS_MINOR(ROW) AMOUNTS_MAJOR(ROW) AMOUNTS_SWITCHES(ROW) AMOUNTS_CALLS(ROW) AMOUNTS_STORAGE(ROW)

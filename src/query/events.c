@@ -12,11 +12,22 @@
 #include "query/walk.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define OPEN_MOST 256
+/* A process that the kernel killed may be seen to end so long after its counter rose. */
+#define SAME_MOMENT_S 1.0
+
+struct victim { /* the largest process that ended by SIGKILL */
+	bool any;
+	double time_s;
+	int64_t pid, kib; /* pid 0: not known */
+	char name[40];	  /* escaped; "": not known */
+};
 
 struct gathering {
 	struct walk_observer observer;
@@ -32,6 +43,8 @@ struct gathering {
 	unsigned nr_open;
 	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
 	struct kills kills;
+	struct victim victim; /* since the tick before */
+	size_t unnamed;	      /* index + 1 of the last kill whose victim is not known yet; 0: none */
 };
 
 /* ---- lists ---- */
@@ -355,14 +368,60 @@ static int hear(struct gathering *g, const struct store_record *record)
 
 /* ---- killed because memory ran out ---- */
 
+/* A counter is read at ticks: the kill was when the process ended. */
 static int event_kills(struct gathering *g, int64_t kills, const char *where)
 {
-	double now = seconds(g, g->walk->time_ns);
+	const struct victim *v = &g->victim;
+	double at = v->any ? MIN(v->time_s, seconds(g, g->walk->time_ns)) : seconds(g, g->walk->time_ns);
+	size_t before = g->m->nr_events;
+	int r;
 
-	if (kills == 1)
-		return event_add(g, now, "oom", "out of memory: a process was killed in %s", where);
-	return event_add(
-		g, now, "oom", "out of memory: %lld processes were killed in %s", (long long)kills, where);
+	if (kills == 1 && v->any && *v->name)
+		r = event_add(g, at, "oom", "out of memory: %s (PID %lld) was killed in %s", v->name,
+			(long long)v->pid, where);
+	else if (kills == 1)
+		r = event_add(g, at, "oom", "out of memory: a process was killed in %s", where);
+	else
+		r = event_add(g, at, "oom", "out of memory: %lld processes were killed in %s",
+			(long long)kills, where);
+	g->unnamed = !v->any && g->m->nr_events > before ? g->m->nr_events : 0;
+	return r;
+}
+
+static bool is_sigkill(int64_t status)
+{
+	return status >= 0 && status <= 0xffff && WIFSIGNALED((int)status) &&
+		WTERMSIG((int)status) == SIGKILL;
+}
+
+static void name_victim(struct gathering *g, const struct store_record *record, struct victim *ret)
+{
+	const struct occupant *in = walk_occupant(g->walk, record->set, record->row, record->id);
+	char *name = in && in->name ? escaped(in->name, in->name_len) : NULL;
+
+	if (!name)
+		return;
+	ret->pid = in->pid;
+	snprintf(ret->name, sizeof(ret->name), "%s", name);
+	free(name);
+}
+
+static void process_gone(struct gathering *g, const struct store_record *record)
+{
+	struct victim v = {.any = true, .time_s = seconds(g, record->time_ns)};
+	int64_t status = -1;
+
+	if ((int)record->set != g->walk->process_set || !pairs_get_num(record->pairs, "status", &status) ||
+		!is_sigkill(status))
+		return;
+	pairs_get_num(record->pairs, "max_rss_kib", &v.kib);
+	if (g->victim.any && v.kib < g->victim.kib)
+		return;
+	name_victim(g, record, &v);
+	g->victim = v;
+	if (g->unnamed && v.time_s < g->m->event[g->unnamed - 1].time_s + SAME_MOMENT_S)
+		g->m->event[g->unnamed - 1].time_s = MIN(v.time_s, g->m->event[g->unnamed - 1].time_s);
+	g->unnamed = 0;
 }
 
 static int event_group_kills(struct gathering *g, const struct counter_rise *kills)
@@ -406,11 +465,15 @@ static void end_moments(struct gathering *g)
 
 static int on_tick(struct gathering *g)
 {
+	int r;
+
 	if (g->lost)
 		g->m->event[g->lost - 1].end_s = seconds(g, g->walk->time_ns);
 	g->lost = 0;
 	g->observer.done |= seconds(g, g->walk->time_ns) > g->until_s;
-	return take_kills(g);
+	r = take_kills(g);
+	g->victim = (struct victim){0};
+	return r;
 }
 
 static int observe(struct walk_observer *o, const struct store_record *record)
@@ -419,6 +482,8 @@ static int observe(struct walk_observer *o, const struct store_record *record)
 
 	if (record->type == STORE_TICK)
 		return on_tick(g);
+	if (record->type == STORE_GONE)
+		process_gone(g, record);
 	return record->type == STORE_EVENT || record->type == STORE_LOST ? hear(g, record) : 0;
 }
 

@@ -293,6 +293,32 @@ static void note_limits(struct summary *s)
 			format_bytes(other, s->figure[FIG_LIMIT_MEMORY].value));
 }
 
+/* The kernel counts a page as written to storage when a program makes it dirty. Whether a disk ever got it is
+ * another question. Less than this is nothing to wonder at. */
+#define UNWRITTEN_LEAST (16 << 20)
+#define UNWRITTEN_SHARE 0.1
+
+static void note_storage(struct summary *s)
+{
+	double wrote = has_figure(s, FIG_WRITE_BYTES) ? s->figure[FIG_WRITE_BYTES].value : 0;
+	double cancelled = has_figure(s, FIG_CANCELLED) ? MIN(s->figure[FIG_CANCELLED].value, wrote) : 0;
+	double disks = has_figure(s, FIG_DISK_WRITTEN) ? s->figure[FIG_DISK_WRITTEN].value : NAN;
+	double left = wrote - cancelled - disks, least = MAX(UNWRITTEN_SHARE * wrote, UNWRITTEN_LEAST);
+	char text[UNITS_SIZE], other[UNITS_SIZE];
+
+	if (cancelled >= least)
+		summary_note(s,
+			"of the %s written to storage, %s never reached it: the files were cut or removed "
+			"first",
+			format_bytes(text, wrote), format_bytes(other, cancelled));
+	if (left >= least)
+		summary_note(s,
+			"the node's disks wrote only %s in that time: at least %s that the job wrote was "
+			"still in the "
+			"page cache at the end, or is not on a local disk",
+			format_bytes(text, disks), format_bytes(other, left));
+}
+
 static void note_groups(struct summary *s, const struct ledger *a)
 {
 	const struct ledger_facts *f = ledger_facts(a);
@@ -330,6 +356,7 @@ int summary_notes(struct summary *s, const struct ledger *a)
 	note_cpu(s, a);
 	note_memory(s, a);
 	note_limits(s);
+	note_storage(s);
 	note_groups(s, a);
 	note_recording(s, a);
 	return 0;

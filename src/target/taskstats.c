@@ -110,6 +110,7 @@ bool taskstats_parse(const void *bytes, size_t len, pid_t tid, struct exit_recor
 		.use.used[USED_WRITE_CALLS] = (int64_t)s.write_syscalls,
 		.use.used[USED_READ_BYTES] = (int64_t)s.read_bytes,
 		.use.used[USED_WRITE_BYTES] = (int64_t)s.write_bytes,
+		.use.used[USED_CANCELLED] = (int64_t)s.cancelled_write_bytes,
 		.peak_rss_bytes = (int64_t)s.hiwater_rss * 1024,
 		.peak_vms_bytes = (int64_t)s.hiwater_vm * 1024,
 		.run_delay_ns = (int64_t)s.cpu_delay_total,

@@ -60,7 +60,11 @@ static const struct text_column column[] = {
 	{.title = "COMMAND", .gap = 2, .width = 1},
 };
 /* clang-format on */
-enum { COLUMN_GROUPS = ARRAY_SIZE(column) - 2, COLUMN_HOST = COLUMN_GROUPS - 1 };
+enum {
+	COLUMN_COMMAND = ARRAY_SIZE(column) - 1,
+	COLUMN_GROUPS = COLUMN_COMMAND - 1,
+	COLUMN_HOST = COLUMN_GROUPS - 1
+};
 
 static bool has_code(const struct process_row *row)
 {
@@ -197,6 +201,31 @@ static void write_json(const struct process_table *p, const struct text_table *t
 	buf_addch(out, '\n');
 }
 
+/* COMMAND tells which process it is: it always has so much room. Where the screen has less, the others go, in
+ * this order. */
+#define COMMAND_LEAST 24
+
+static const char *const first_to_go[] = {"SYS", "USER", "PPID", "FDS", "START", "THR", "WROTE", "READ",
+	"GROUPS", "PSS", "WALL", "HOST", "EXIT"};
+
+static size_t columns_wide(const struct text_column *of)
+{
+	size_t sum = 0;
+
+	/* Those that are as wide as their widest cell are taken for as wide as they may be. */
+	for (size_t i = 0; i < COLUMN_COMMAND; i++)
+		sum += !of[i].title ? 0 : of[i].gap + (of[i].width ? of[i].width : GROUPS_WIDTH);
+	return sum + of[COLUMN_COMMAND].gap;
+}
+
+static void fit(struct text_column *own, size_t width)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(first_to_go) && columns_wide(own) + COMMAND_LEAST > width; i++)
+		for (size_t k = 0; k < COLUMN_COMMAND; k++)
+			if (own[k].title && !strcmp(own[k].title, first_to_go[i]))
+				own[k].title = NULL;
+}
+
 void processes_write(
 	const struct process_table *p, size_t limit, const struct text_style *style, struct buf *out)
 {
@@ -217,6 +246,8 @@ void processes_write(
 		write_json(p, &t, out);
 		return;
 	}
+	if (style->form == FORM_TEXT && style->width)
+		fit(own, style->width);
 	table_write(&t, style, out);
 	if (style->form != FORM_TEXT)
 		return;

@@ -304,7 +304,7 @@ static void io_line(const struct page *p, struct buf *line)
 	if (disk) {
 		add_bytes(line, p, "read ", FIG_READ_BYTES);
 		add_bytes(line, p, "  wrote ", FIG_WRITE_BYTES);
-		buf_adds(line, " (disk)");
+		buf_adds(line, " (storage)");
 	}
 	if (has(p, FIG_READ_CHARS) && has(p, FIG_WRITE_CHARS)) {
 		add_bytes(line, p, disk ? "   read " : "read ", FIG_READ_CHARS);
@@ -574,6 +574,21 @@ static void print_block(const struct page *p, const char *name)
 	print_notes(p, p->s->nr_alarms, p->s->nr_notes, "note", "33");
 }
 
+static void print_finding(const struct page *p)
+{
+	const char *text = p->style->finding;
+	struct buf line;
+
+	if (!text)
+		return;
+	buf_init(&line, 100000);
+	add_text(&line, text, strlen(text), letters(p));
+	if (p->style->hint)
+		buf_adds(&line, "     (tacho report)");
+	print_line(p, "finding", "1;33", (char *)line.data);
+	buf_release(&line);
+}
+
 int summary_print(const struct summary *s, const struct summary_style *style, struct buf *out)
 {
 	struct page page = {.s = s, .style = style, .out = out};
@@ -589,5 +604,6 @@ int summary_print(const struct summary *s, const struct summary_style *style, st
 	}
 	page.s = s;
 	print_block(&page, s->nr_nodes ? "total" : "tacho");
+	print_finding(&page);
 	return out->err;
 }

@@ -7,9 +7,10 @@
 
 struct summary_style {
 	bool color;
-	bool utf8;	/* block characters and other letters than ASCII may be used */
-	bool hint;	/* say what can be done with the file */
-	unsigned width; /* columns of the terminal */
+	bool utf8;	     /* block characters and other letters than ASCII may be used */
+	bool hint;	     /* say what can be done with the file */
+	unsigned width;	     /* columns of the terminal */
+	const char *finding; /* of the whole run, which ends the summary; NULL: none */
 };
 
 /* A block for each recording, and one for all of them when there are several. -ENOMEM. */

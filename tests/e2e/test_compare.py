@@ -50,7 +50,7 @@ def test_two_runs(runs):
     done = compare(runs / "small-1.tacho", runs / "large-1.tacho")
     assert done.returncode == 0, done.stderr.decode()
     text = done.stdout.decode()
-    row = next(line for line in text.splitlines() if "memory.max_process_hwm_bytes" in line)
+    row = next(line for line in text.splitlines() if "largest process, kernel's mark" in line)
     assert "+80 MiB" in row or "+79" in row or "+80." in row, row
     assert "interval_s" not in text
     assert "interval_s" in compare("--all", runs / "small-1.tacho", runs / "large-1.tacho").stdout.decode()
@@ -124,7 +124,9 @@ def test_phases_by_name(phases):
     assert load["changes"][0]["ratio"] == pytest.approx(2, rel=0.1)
     assert answer["phases"]["phases.solve.cpu_s"]["sets"][0]["mean"] > 0
     assert compare("--fail-if", "phases.solve.duration_s>x1.5", *phases).returncode == EXIT_CONDITION
-    assert b"phases.write.duration_s" in compare(*phases).stdout
+    text = compare(*phases).stdout.decode()
+    assert "write: wall time" in text and "phases." not in text, "people read titles"
+    assert b"phases.write.duration_s" in compare("--all", *phases).stdout, "--all has the names for --fail-if"
 
 
 def test_what_is_interpolated_is_marked(phases, tmp_path):
@@ -159,6 +161,30 @@ def test_phases_that_are_the_same_are_not_told(phases, runs, tmp_path):
     page = tmp_path / "page.html"
     assert compare("-o", page, other, phases[0]).returncode == 0
     assert "only in after: load, solve, write</p>" in page.read_text()
+
+
+def test_the_first_line_is_the_verdict(phases, runs, tmp_path):
+    first = compare(*phases).stdout.decode().splitlines()[0]
+    assert first.startswith("verdict took 2.0 times as long, CPU time +") and "; slower in phase " in first
+    back = compare(*reversed(phases)).stdout.decode().splitlines()[0]
+    assert back.startswith("verdict 2.0 times as fast, CPU time -") and "; faster in phase " in back
+    same = compare(phases[0], phases[0]).stdout.decode().splitlines()[0]
+    assert same == "verdict equally fast, CPU time unchanged, memory unchanged"
+    several = compare(phases[0], *phases).stdout.decode().splitlines()
+    assert several[0].startswith("verdict short.tacho: equally fast") and several[1].startswith("verdict long.tacho: took 2.0 times")
+    repeated = [runs / f"small-{i}.tacho" for i in (1, 2)], [runs / f"large-{i}.tacho" for i in (1, 2)]
+    text = compare(*repeated[0], "--", *repeated[1]).stdout.decode()
+    assert "memory x3" in text.splitlines()[0] or "memory x2" in text.splitlines()[0], text
+    page = tmp_path / "p.md"
+    done = compare("-o", page, *phases)
+    assert done.stdout.decode() == f"{page}\n", "it says where it wrote"
+    assert f"**{first.removeprefix('verdict ')}" in page.read_text()
+
+
+def test_other_commands_are_named(runs):
+    text = " ".join(compare(runs / "small-1.tacho", runs / "large-1.tacho").stdout.decode().split())
+    assert "warning commands differ: " in text and "mem private 40 0.5 and " in text
+    assert b"commands differ" not in compare(runs / "small-1.tacho", runs / "small-2.tacho").stdout
 
 
 def test_markdown(phases, tmp_path):
@@ -203,7 +229,7 @@ def test_the_page(phases, tmp_path):
     page = tmp_path / "c.html"
     done = compare("--align", "phases", "--fail-if", "wall>+10%", "-o", page, *phases)
     assert done.returncode == EXIT_CONDITION, done.stderr.decode()
-    assert b"failed: wall>+10%" in done.stderr
+    assert b"failed: wall>+10%" in done.stderr and done.stdout.decode() == f"{page}\n"
     text = page.read_text()
     assert 'id="panel-compare-cpu"' in text and 'id="panel-compare-memory"' in text
     assert text.count("<img class=\"light\"") == text.count("<img class=\"dark\"") > 3
@@ -211,6 +237,6 @@ def test_the_page(phases, tmp_path):
     folder = tmp_path / "all"
     done = compare("-o", f"{folder}/", *phases)
     assert done.returncode == 0, done.stderr.decode()
-    assert (folder / "compare.html").exists()
+    assert done.stdout.decode() == f"{folder}/compare.html\n" and (folder / "compare.html").exists()
     assert (folder / "plots" / "compare-cpu.png").read_bytes().startswith(b"\x89PNG")
     assert "](plots/compare-cpu.png)" in (folder / "compare.md").read_text()

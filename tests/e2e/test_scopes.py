@@ -371,7 +371,8 @@ def test_also_beside_a_command(tmp_path, killed):
     ("container:0123456789abcdef0123456789abcdef", 1, "container"),
     ("job:987654321", 1, "987654321"),
     ("match:(", 125, "expression"),
-    ("nonsense", 125, "not a target"),
+    ("nonsense", 1, "no process is called 'nonsense'"),
+    ("12nonsense", 125, "not a target"),
 ])
 def test_targets_that_are_not_there(tmp_path, target, status, said):
     done = run("attach", "--wait", "0", "-o", tmp_path / "a.tacho", target)

@@ -57,8 +57,10 @@ static void test_lines(void **state)
 	assert_string_equal(lines_of("oar"), "#OAR -l /nodes=1/core=3,walltime=01:30:00\n");
 	assert_null(m.found->why_no_advice);
 	assert_says(m.found->headroom, "Cores: 95 % of the time no more than 3.0 cores were in use.");
-	assert_says(m.found->headroom, "Memory: peak PSS of 3 GiB + 20 %, at least 256 MiB.");
-	assert_says(m.found->headroom, "Time: 1h01m + 25 %.");
+	assert_says(m.found->headroom,
+		"Memory: peak PSS of 3 GiB, plus 614 MiB of headroom (20 %, at least 256 MiB), rounded up to "
+		"3.75 GiB.");
+	assert_says(m.found->headroom, "Time: 1h01m + 25 %, rounded up to a multiple of 15m00s.");
 	for (size_t i = 0; i < m.found->nr_advice; i++)
 		assert_false(m.found->advice[i].own);
 }
@@ -260,7 +262,9 @@ static void test_views(void **state)
 	analysis_set(&m, FIG_RSS, 2 * GIB);
 	assert_says(lines_of("slurm"), "--mem=2560M\n");
 	assert_says(m.found->headroom,
-		"peak RSS, summed over processes of 2 GiB + 20 %, at least 256 MiB; an upper bound");
+		"peak RSS, summed over processes of 2 GiB, plus 410 MiB of headroom (20 %, at least 256 "
+		"MiB), "
+		"rounded up to 2.5 GiB; the peak is an upper bound");
 	figure_unset(&m.summary, FIG_RSS, "forbidden");
 	assert_null(strstr(lines_of("slurm"), "--mem"));
 	assert_says(m.found->headroom, "Memory: not known.");

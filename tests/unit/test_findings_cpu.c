@@ -260,6 +260,56 @@ static void test_starved(void **state)
 	assert_says(analysis_find(&m, "unused-cores")->text, "It had work for one core nearly all the time");
 }
 
+static void with_threads(double cores, double busy, double wall, double step)
+{
+	analysis_open(&m, 1, wall, step);
+	analysis_set(&m, FIG_MEAN_CORES, cores);
+	analysis_set(&m, FIG_CPU, cores * wall);
+	analysis_p95(&m, cores, cores);
+	analysis_flat(&m, EV_CORES, 0, NULL, cores);
+	analysis_flat(&m, EV_BUSY, 0, NULL, busy);
+	analysis_flat(&m, EV_READY, 0, NULL, 0);
+	analysis_process(&m, 0, 11, "solver", 0, wall, cores * wall)->value[PROCESS_THREADS] = 9;
+}
+
+/* The main thread sleeps, so nothing shows that the others wait: where others have the CPUs, nothing is said
+ * of what the program could use. */
+static void test_threads_that_may_have_waited(void **state)
+{
+	(void)state;
+	with_threads(1, 1, 100, 1);
+	assert_string_equal(analysis_ids(&m), "node-full");
+	assert_says(analysis_find(&m, "node-full")->title,
+		"For 1m40s all CPUs of the node were busy, and other processes used 7.0 of its 8");
+	assert_says(m.found->headroom, "Cores: as they were given");
+	analysis_close(&m);
+	/* In six ticks as well. */
+	with_threads(1, 1, 6, 1);
+	assert_string_equal(analysis_ids(&m), "node-full");
+	analysis_close(&m);
+	/* CPUs were free: then they had no more to do. */
+	with_threads(1, 0.3, 100, 1);
+	assert_says(analysis_find(&m, "unused-cores")->text, "runs serially");
+	analysis_close(&m);
+	/* The kernel says that the job waited for CPUs. */
+	with_threads(1, 0.6, 100, 1);
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_ramp(&m, EV_CG_PRESSURE_CPU, 0, MAKER_CGROUP, 0.6);
+	assert_string_equal(analysis_ids(&m), "");
+}
+
+static void test_no_serial_section_among_others(void **state)
+{
+	double until = 60;
+
+	(void)state;
+	with_cores(3, 7.5);
+	analysis_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
+	analysis_flat(&m, EV_BUSY, 0, NULL, 1);
+	analysis_process(&m, 0, 11, "solver", 0, 100, 300)->value[PROCESS_THREADS] = 8;
+	assert_finds_not(&m, "serial");
+}
+
 static double stops(double t, const double *arg)
 {
 	return t < 50 ? arg[0] : NAN;
@@ -525,6 +575,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_hardly_throttled, teardown),
 		cmocka_unit_test_teardown(test_starved, teardown),
 		cmocka_unit_test_teardown(test_not_starved, teardown),
+		cmocka_unit_test_teardown(test_threads_that_may_have_waited, teardown),
+		cmocka_unit_test_teardown(test_no_serial_section_among_others, teardown),
 		cmocka_unit_test_teardown(test_stolen, teardown),
 		cmocka_unit_test_teardown(test_pressure, teardown),
 		cmocka_unit_test_teardown(test_no_pressure, teardown),

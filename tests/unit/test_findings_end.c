@@ -80,7 +80,9 @@ static void test_who_when_and_which_limit(void **state)
 	assert_string_equal(analysis_ids(&m), "oom");
 	f = analysis_find(&m, "oom");
 	assert_int_equal(f->weight, FINDING_SERIOUS);
-	assert_string_equal(f->title, "Out of memory: the kernel killed hungry (PID 12) at 1.90s");
+	assert_string_equal(f->title,
+		"Out of memory: the kernel killed hungry (PID 12) at 1.90s: limit 64 MiB of " MAKER_CGROUP
+		", used 64 MiB");
 	assert_says(f->text, "hungry had up to 60 MiB resident");
 	assert_says(f->text, "The control group " MAKER_CGROUP " was at its limit of 64 MiB");
 	assert_says(f->text, "job 7 of slurm");
@@ -182,6 +184,43 @@ static void test_a_kill_that_the_node_counts(void **state)
 	assert_finds_not(&m, "oom");
 }
 
+static double fills(double t, const double *arg)
+{
+	return t < arg[0] ? t * arg[1] : NAN;
+}
+
+/* A leak is told from one large allocation, however few ticks there were. */
+static void test_growth_before_it(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	with_kill();
+	with_victims(SIGKILL);
+	analysis_curve(&m, EV_PSS, 0, NULL, fills, (double[]){2, 30 * MIB});
+	f = analysis_find(&m, "oom");
+	assert_says(f->text, "Before that, memory grew by 30 MiB/s: from 0 B at 0s to 45 MiB at 1.50s.");
+	analysis_close(&m);
+	with_kill();
+	with_victims(SIGKILL);
+	analysis_flat(&m, EV_PSS, 0, NULL, 60 * MIB);
+	assert_null(strstr(analysis_find(&m, "oom")->text, "grew"));
+}
+
+/* The limit that was reached is that of a group further in, not that which the run was given. */
+static void test_advice_by_the_limit_that_was_reached(void **state)
+{
+	(void)state;
+	with_kill();
+	with_victims(SIGKILL);
+	analysis_set(&m, FIG_PSS, 60 * MIB);
+	analysis_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, 64 * MIB);
+	analysis_flat(&m, EV_CG_CURRENT, 0, MAKER_CGROUP, 64 * MIB);
+	assert_finds(&m, "oom");
+	assert_says(m.found->headroom, "at a limit of 64 MiB");
+	assert_says(m.found->headroom, "rounded up to 320 MiB");
+}
+
 static void test_several_kills(void **state)
 {
 	double kill[] = {1, 0, 3};
@@ -191,7 +230,7 @@ static void test_several_kills(void **state)
 	analysis_set(&m, FIG_OOM_KILLS, 3);
 	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
 	analysis_curve(&m, EV_CG_OOM_KILL, 0, MAKER_CGROUP, rises, kill);
-	assert_says(analysis_find(&m, "oom")->text, "3 processes were killed so.");
+	assert_says(analysis_find(&m, "oom")->text, "In all, 3 processes were killed.");
 }
 
 /* ---- other ends ---- */
@@ -375,6 +414,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_whom_is_not_known, teardown),
 		cmocka_unit_test_teardown(test_a_kill_that_the_node_counts, teardown),
 		cmocka_unit_test_teardown(test_several_kills, teardown),
+		cmocka_unit_test_teardown(test_growth_before_it, teardown),
+		cmocka_unit_test_teardown(test_advice_by_the_limit_that_was_reached, teardown),
 		cmocka_unit_test_teardown(test_killed_by_somebody, teardown),
 		cmocka_unit_test_teardown(test_the_time_was_over, teardown),
 		cmocka_unit_test_teardown(test_signals_and_codes, teardown),

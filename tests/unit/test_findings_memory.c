@@ -262,6 +262,50 @@ static void test_slow_growth_is_told_by_the_hour(void **state)
 	assert_says(analysis_find(&m, "memory-growth")->title, "30 MiB/h");
 }
 
+static void test_growth_from_twenty_ticks_on(void **state)
+{
+	(void)state;
+	with_curve(22, 1, leak);
+	assert_finds(&m, "memory-growth");
+}
+
+static double half(double t, const double *arg)
+{
+	return t < 1e9 ? arg[0] : NAN;
+}
+
+/* A session's group beside the job: 841 MiB are not the job's 173. */
+static void test_a_group_with_others_in_it(void **state)
+{
+	struct memory_view v;
+
+	(void)state;
+	analysis_open(&m, 1, 100, 1);
+	analysis_set(&m, FIG_PSS, 173 * MIB);
+	analysis_set(&m, FIG_LIMIT_MEMORY, GIB);
+	analysis_text(&m.summary, TEXT_CGROUP, "/session");
+	analysis_text(&m.summary, TEXT_MEMORY_SOURCE, "cgroup /session memory.max");
+	analysis_curve(&m, EV_RSS, 0, NULL, half, (double[]){180 * MIB});
+	analysis_flat(&m, EV_CG_ANON, 0, "/session", 841 * MIB);
+	assert_true(group_has_others(&m.analysis, &m.summary, 0));
+	v = memory_view_of(&m.analysis, &m.summary, 0, true);
+	assert_true(v.bytes == 173 * MIB);
+	/* Against the limit all of it counts, and it is said what it is. */
+	v = memory_view_of(&m.analysis, &m.summary, 0, false);
+	assert_true(v.bytes == 841 * MIB);
+	assert_says(v.name, "others than the job's included");
+	/* What a batch system made for the job is the job's. */
+	analysis_text(&m.summary, TEXT_SCHEDULER, "slurm");
+	assert_false(group_has_others(&m.analysis, &m.summary, 0));
+	analysis_close(&m);
+	/* A little more than what was read a moment earlier is the job's own. */
+	analysis_open(&m, 1, 100, 1);
+	analysis_text(&m.summary, TEXT_CGROUP, "/job");
+	analysis_curve(&m, EV_RSS, 0, NULL, half, (double[]){180 * MIB});
+	analysis_flat(&m, EV_CG_ANON, 0, "/job", 190 * MIB);
+	assert_false(group_has_others(&m.analysis, &m.summary, 0));
+}
+
 static void test_growth_by_rss(void **state)
 {
 	(void)state;
@@ -289,7 +333,7 @@ static void test_no_growth(void **state)
 	with_curve(9.9, 0.1, leak);
 	assert_finds_not(&m, "memory-growth");
 	analysis_close(&m);
-	with_curve(100, 5, leak);
+	with_curve(90, 5, leak);
 	assert_finds_not(&m, "memory-growth");
 }
 
@@ -367,6 +411,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_growth_under_teeth, teardown),
 		cmocka_unit_test_teardown(test_slow_growth_is_told_by_the_hour, teardown),
 		cmocka_unit_test_teardown(test_growth_by_rss, teardown),
+		cmocka_unit_test_teardown(test_growth_from_twenty_ticks_on, teardown),
+		cmocka_unit_test_teardown(test_a_group_with_others_in_it, teardown),
 		cmocka_unit_test_teardown(test_no_growth, teardown),
 		cmocka_unit_test_teardown(test_no_growth_across_a_gap, teardown),
 		cmocka_unit_test_teardown(test_no_growth_of_means_alone, teardown),
