@@ -105,6 +105,7 @@ static const char *how_to_build(const char *file)
 	static const char *const how[][2] = {
 		{"tacho-report", "install libcairo2-dev and libpango1.0-dev and build again"},
 		{"tacho-push", "install libcurl4-openssl-dev and build again with -Dpush=auto"},
+		{"tacho-serve", "install libmicrohttpd-dev and build again with -Dserve=auto"},
 		{"tacho-export", "build again with -Dexport=auto"},
 	};
 	size_t i = 0;

@@ -119,6 +119,12 @@ int curves_guest(const struct run *run, const struct curves_query *query, size_t
 	struct buf *reterr);
 int curves_finish(struct curves_reading *r, struct curves **ret);
 struct curves_reading *curves_reading_free(struct curves_reading *r);
+/* The lines of another reading of the same run with the same questions, in its order, with what this one has
+ * of them: nothing, where it has no such line; its own others are dropped. Columns and the lines' numbers
+ * (average, most …) are those of the other. -ENOMEM */
+int curves_arrange(struct curves *s, const struct curves *as);
+/* The numbers of the lines that were combined since then, likewise. */
+void curves_take_numbers(struct curves *s, const struct curves *as);
 /* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
  * name, and one for the others of processes, on the axis of a new node that is added to the curves once
  * (named "all nodes"). Of what several recordings of one machine saw of it, the most counts. By the column's
