@@ -138,7 +138,9 @@ struct serve {
 	struct roots roots;
 	struct catalog catalog;
 	struct shown *shown;
-	struct work *work, *makers;
+	struct work *work, *makers, *sketchers;
+	struct sketch *sketch; /* sketch.c */
+	uint64_t sketches_used;
 	struct MHD_Daemon *daemon;
 	struct request *request;
 	struct peer *peer;

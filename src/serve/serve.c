@@ -1,6 +1,8 @@
 /* Beginning and end of the server: see serve.h and internal.h. */
 #include "serve/internal.h"
 
+#include "serve/files.h"
+
 #include <signal.h>
 #include <string.h>
 
@@ -21,6 +23,8 @@ static int begin(struct serve *s, struct buf *reterr)
 
 	if (r >= 0)
 		r = work_new(MAKERS, &s->makers);
+	if (r >= 0)
+		r = work_new(1, &s->sketchers);
 	if (r >= 0)
 		r = clock_start(s);
 	if (r < 0)
@@ -91,6 +95,8 @@ struct serve *serve_close(struct serve *s)
 	else if (s->listener >= 0)
 		close(s->listener);
 	work_free(s->makers);
+	work_free(s->sketchers);
+	sketches_free(s);
 	work_free(s->work);
 	shown_free_all(s);
 	catalog_free(&s->catalog);
