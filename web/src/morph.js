@@ -1,0 +1,82 @@
+/* Makes what is in the page like a newer text of it, and touches only what differs: so focus, selected text, open details and
+ * scroll positions stay. What the script made carries data-own and is left alone. */
+
+const KEPT = new Set(["open", "hidden", "tabindex", "data-own"]); /* these are the reader's or the script's */
+
+const isOwn = (node) => node.nodeType === Node.ELEMENT_NODE && node.dataset.own !== undefined;
+
+function keyOf(node) {
+	if (node.nodeType !== Node.ELEMENT_NODE)
+		return null;
+	return node.id || node.dataset.key || null;
+}
+
+function copyAttributes(old, fresh) {
+	/* The script adds classes and more to panels and to their sections. */
+	if (old.matches("figure.panel, section.panels"))
+		return;
+	for (const {name, value} of fresh.attributes)
+		if (!KEPT.has(name) && old.getAttribute(name) !== value)
+			old.setAttribute(name, value);
+	for (const {name} of [...old.attributes])
+		if (!KEPT.has(name) && !fresh.hasAttribute(name))
+			old.removeAttribute(name);
+}
+
+/* Who of the old becomes which of the fresh: by key, else the next of the same kind. */
+function pair(old, fresh) {
+	const keyed = new Map(), plain = new Map();
+	for (const node of old) {
+		const key = keyOf(node), kind = `${node.nodeType} ${node.nodeName}`;
+		if (key)
+			keyed.set(`${key} ${node.nodeName}`, [...keyed.get(`${key} ${node.nodeName}`) ?? [], node]);
+		else if (!isOwn(node))
+			plain.set(kind, [...plain.get(kind) ?? [], node]);
+	}
+	return fresh.map((node) => {
+		const key = keyOf(node);
+		return (key ? keyed.get(`${key} ${node.nodeName}`) : plain.get(`${node.nodeType} ${node.nodeName}`))?.shift() ?? null;
+	});
+}
+
+export function morph(old, fresh) {
+	if (old.nodeType !== Node.ELEMENT_NODE) {
+		if (old.data !== fresh.data)
+			old.data = fresh.data;
+		return;
+	}
+	if (isOwn(old) || old.isEqualNode(fresh))
+		return;
+	copyAttributes(old, fresh);
+	const wanted = [...fresh.childNodes].filter((node) => node.nodeName !== "SCRIPT" && node.nodeName !== "STYLE");
+	const matches = pair([...old.childNodes], wanted);
+	const matched = new Set(matches);
+	for (const node of [...old.childNodes])
+		if (!matched.has(node) && !isOwn(node))
+			node.remove();
+	let at = old.firstChild;
+	wanted.forEach((node, i) => {
+		while (at && isOwn(at) && !matched.has(at))
+			at = at.nextSibling;
+		const match = matches[i];
+		if (!match)
+			old.insertBefore(document.importNode(node, true), at);
+		else if (match === at)
+			at = at.nextSibling;
+		else
+			old.insertBefore(match, at);
+		if (match)
+			morph(match, node);
+	});
+}
+
+/* Calls change(); then what was at the top of the window is there again. */
+export function inPlace(change) {
+	const bar = document.querySelector(".bar")?.getBoundingClientRect().bottom ?? 0;
+	const seen = scrollY <= 0 ? null : [...document.querySelectorAll("main > *, .panel, .finding, .panels > h2, tbody tr")]
+		.find((element) => element.getBoundingClientRect().bottom > bar && !element.querySelector(".panel, .finding, tbody tr"));
+	const top = seen?.getBoundingClientRect().top;
+	change();
+	if (seen?.isConnected)
+		scrollBy(0, seen.getBoundingClientRect().top - top);
+}
