@@ -152,7 +152,7 @@ class Server:
         finally:
             request.close_connection = True
             with self.change:
-                self.streams.remove(mine)
+                self.streams[:] = [stream for stream in self.streams if stream is not mine]
 
     def tick(self, number=1):
         with self.change:

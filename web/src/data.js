@@ -107,7 +107,7 @@ export function open(text) {
 			const fresh = unpackTimes(node.times);
 			let skip = 0;
 			/* What is there already. */
-			while (skip < fresh.length && (fresh[skip] <= after + ROUNDED_S || fresh[skip] < (own.at(-1) ?? -Infinity)))
+			while (skip < fresh.length && (fresh[skip] <= after + ROUNDED_S || fresh[skip] <= (own.at(-1) ?? -Infinity)))
 				skip++;
 			add(own, fresh.slice(skip));
 			raw.nodes[i].end_s = Math.max(raw.nodes[i].end_s ?? 0, node.end_s ?? 0);

@@ -12,9 +12,6 @@ function keyOf(node) {
 }
 
 function copyAttributes(old, fresh) {
-	/* The script adds classes and more to panels and to their sections. */
-	if (old.matches("figure.panel, section.panels"))
-		return;
 	for (const {name, value} of fresh.attributes)
 		if (!KEPT.has(name) && old.getAttribute(name) !== value)
 			old.setAttribute(name, value);
@@ -47,6 +44,9 @@ export function morph(old, fresh) {
 	}
 	if (isOwn(old) || old.isEqualNode(fresh))
 		return;
+	/* What is in a panel is the script's, but for its words. */
+	if (old.matches(".panel"))
+		[old, fresh] = [old.querySelector("figcaption"), fresh.querySelector("figcaption")];
 	copyAttributes(old, fresh);
 	const wanted = [...fresh.childNodes].filter((node) => node.nodeName !== "SCRIPT" && node.nodeName !== "STYLE");
 	const matches = pair([...old.childNodes], wanted);
@@ -70,13 +70,18 @@ export function morph(old, fresh) {
 	});
 }
 
-/* Calls change(); then what was at the top of the window is there again. */
+/* Calls change(); then what was at the top of the window is there again, or else the next thing that is still there. */
 export function inPlace(change) {
 	const bar = document.querySelector(".bar")?.getBoundingClientRect().bottom ?? 0;
-	const seen = scrollY <= 0 ? null : [...document.querySelectorAll("main > *, .panel, .finding, .panels > h2, tbody tr")]
-		.find((element) => element.getBoundingClientRect().bottom > bar && !element.querySelector(".panel, .finding, tbody tr"));
-	const top = seen?.getBoundingClientRect().top;
+	const seen = [];
+	if (scrollY > 0)
+		for (const element of document.querySelectorAll("main > *, .panel, .finding, .panels > h2, tbody tr")) {
+			const {top, bottom} = element.getBoundingClientRect();
+			if (bottom > bar && top < innerHeight && !element.querySelector(".panel, .finding, tbody tr"))
+				seen.push({element, top});
+		}
 	change();
-	if (seen?.isConnected)
-		scrollBy(0, seen.getBoundingClientRect().top - top);
+	const there = seen.find(({element}) => element.isConnected);
+	if (there)
+		scrollBy(0, there.element.getBoundingClientRect().top - there.top);
 }

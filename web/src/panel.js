@@ -101,7 +101,6 @@ export class Panel {
 		this.stale = false;
 		this.u = null;
 		this.plot = figure.querySelector(".plot");
-		figure.querySelector(".body").dataset.own = "";
 		this.makeCurves();
 		figure.classList.add(panel.form);
 		this.plot.tabIndex = 0;
