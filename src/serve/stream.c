@@ -39,7 +39,7 @@ static struct shared *lost_event(const struct shown *h)
 	return own_event(&out);
 }
 
-static struct shared *comment(const char *text)
+static struct shared *plain_event(const char *text)
 {
 	struct buf out;
 
@@ -70,7 +70,8 @@ static struct shared *next_event(struct request *q, int64_t now)
 		q->told_lost = true;
 		return lost_event(h);
 	}
-	return now - q->spoke_ns >= SILENCE_NS ? comment(":") : NULL;
+	/* Scripts hear no comments. */
+	return now - q->spoke_ns >= SILENCE_NS ? plain_event("event: alive\ndata: {}") : NULL;
 }
 
 bool stream_has_news(struct request *q, int64_t now)
@@ -154,7 +155,7 @@ enum MHD_Result stream_begin(struct request *q)
 		q->spoke_ns = serve_now();
 		q->generation = page == h->after_ns ? h->generation : 0;
 		q->at_ns = h->ended ? q->at_ns : MIN(q->at_ns, MAX(h->head_ns, h->after_ns));
-		q->out = comment("retry: 2000\n:");
+		q->out = plain_event("retry: 2000\n:");
 		h->viewers++;
 		q->serve->had_viewers = true;
 	}

@@ -216,7 +216,7 @@ def test_curves_move_and_are_exact(server, look):
         server.tick(ticks - server.run.ticks)
         has(seen, ticks)
     is_exact(seen, 30)
-    assert seen.page.locator(".state").inner_text() == "recording · 30s"
+    assert seen.page.locator(".status").inner_text() == "recording · 30s"
     assert seen.eval(VIEW) == [0, 30, 30]
     assert all(url.startswith(server.url) for url in seen.asked)
     seen.close()
@@ -345,12 +345,12 @@ def test_server_that_died_and_came_again(server, look):
     has(seen, 23)
     server.kill()
     seen.until("tacho.feed.status.state === 'reconnecting'")
-    assert seen.page.locator(".state").inner_text() == "reconnecting…"
+    assert seen.page.locator(".status").inner_text() == "reconnecting…"
     server.run.ticks = 31
     server.start()
     has(seen, 31)
     is_exact(seen, 31)
-    assert seen.page.locator(".state").inner_text() == "recording · 31s"
+    assert seen.page.locator(".status").inner_text() == "recording · 31s"
     asked = server.asked_for("/events")
     assert asked[0] == str(20 * NS) and set(asked[1:]) == {str(23 * NS)}
     seen.close(unreachable=True)
@@ -402,14 +402,14 @@ def test_refused_after_a_restart(server, look):
     server.kill()
     server.start()
     seen.until("tacho.feed.status.state === 'refused'")
-    assert "Open the address that it printed" in seen.page.locator(".notice").inner_text()
-    assert seen.page.locator(".state").inner_text() == "no access"
+    assert "Open the address that it printed" in seen.page.locator(".warning-line").inner_text()
+    assert seen.page.locator(".status").inner_text() == "no access"
     # Opened again in another tab: the cookie is of both.
     server.refusing = None
     server.tick(2)
     seen.eval("() => dispatchEvent(new Event('online'))")
     has(seen, 22)
-    assert not seen.page.locator(".notice").is_visible()
+    assert not seen.page.locator(".warning-line").is_visible()
     seen.close(unreachable=True)
 
 
@@ -417,14 +417,14 @@ def test_silence_and_end(server, look):
     seen = look()
     server.tell(("lost", {"silent_s": 12}))
     seen.until("tacho.feed.status.state === 'silent'")
-    assert re.match(r"silent for 1\d s", seen.page.locator(".state").inner_text())
+    assert re.match(r"silent for 1\d s", seen.page.locator(".status").inner_text())
     server.tick()
     seen.until("tacho.feed.status.state === 'recording'")
     server.run.ended = True
     server.tick()
     server.page()
     seen.until("tacho.feed.status.state === 'ended'")
-    assert seen.page.locator(".state").inner_text() == "the job has ended"
+    assert seen.page.locator(".status").inner_text() == "the job has ended"
     assert not seen.page.get_by_role("button", name="Live").is_visible()
     is_exact(seen, 22)
     assert seen.eval("() => tacho.data.live.state") == "ended"
@@ -536,7 +536,7 @@ def test_other_looks(server, look, options):
     has(seen, 21)
     width = options.get("viewport", {"width": 1280})["width"]
     assert seen.eval("() => document.documentElement.scrollWidth") <= width
-    assert seen.page.locator(".state").is_visible() and seen.page.get_by_role("button", name="Live").is_visible()
+    assert seen.page.locator(".status").is_visible() and seen.page.get_by_role("button", name="Live").is_visible()
     paper = seen.eval("() => getComputedStyle(document.querySelector('.panel')).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == ("viewport" in options)
     seen.close()
@@ -548,7 +548,7 @@ def test_report_has_nothing_of_it(browser, template, tmp_path):
     del data["live"]
     (tmp_path / "page.html").write_text(template(data))
     seen = Look(browser, (tmp_path / "page.html").as_uri())
-    assert seen.page.locator(".state, .follow, .notice").count() == 0
+    assert seen.page.locator(".status, .follow, .warning-line").count() == 0
     assert seen.eval("() => [tacho.feed ?? null, tacho.live]") == [None, False]
     seen.page.keyboard.press("l")
     assert len(seen.asked) == 1

@@ -9,7 +9,7 @@ const EVERY_MS = 5000;
 export function startIndex(list) {
 	startTheme({themeChanged() {}});
 	const filter = makeFilter(list);
-	const inProgress = () => list.querySelector("tr.live") !== null;
+	const inProgress = () => list.querySelector(".state.recording") !== null;
 	const seen = () => document.visibilityState === "visible";
 	let busy = false;
 
@@ -22,12 +22,19 @@ export function startIndex(list) {
 			if (answer.status === 401 || answer.status === 403)
 				location.reload();
 			const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
-			if (fresh?.getElementById("runs")) {
-				inPlace(() => morph(list, fresh.getElementById("runs")));
+			if (fresh?.body.matches(".index")) {
+				inPlace(() => ["header", "main"].forEach((part) => morph(document.querySelector(part), fresh.querySelector(part))));
 				filter.apply();
+				renewCurves();
 			}
 		} catch { /* the server may be there again next time */ }
 		busy = false;
+	}
+
+	/* The old picture stays until the new one is there. */
+	function renewCurves() {
+		for (const image of list.querySelectorAll("tr:has(.state.recording) .curve img"))
+			image.src = `${image.getAttribute("src").split("?")[0]}?at=${Date.now()}`;
 	}
 
 	setInterval(() => seen() && inProgress() && renew(), EVERY_MS);
@@ -45,7 +52,7 @@ function makeFilter(list) {
 		const rows = [...list.querySelectorAll("tbody tr")];
 		const words = field.value.trim().toLowerCase().split(/\s+/);
 		for (const row of rows) {
-			const text = row.textContent.toLowerCase();
+			const text = [...row.querySelectorAll("td:not(.links)")].map((cell) => cell.textContent).join(" ").toLowerCase();
 			row.hidden = !words.every((word) => text.includes(word));
 		}
 		const found = rows.filter((row) => !row.hidden).length;

@@ -217,9 +217,9 @@ function makeDrawing({data, view}, status) {
 const SAID = {recording: "Recording", reconnecting: "Connection lost, reconnecting", silent: "No news from the recorder", ended: "The job has ended"};
 
 function makeStatus({data, view}) {
-	const chip = el("span", {class: "state recording"}), text = el("span");
+	const chip = el("span", {class: "status recording"}), text = el("span");
 	const spoken = el("p", {class: "sr", role: "status", "aria-live": "polite"});
-	const help = el("p", {class: "notice", role: "alert", hidden: true});
+	const help = el("p", {class: "warning-line", role: "alert", hidden: true});
 	const live = button("Live", () => toggleFollowing(view), {class: "follow", title: "Follow what is new (l)"});
 	let told = "recording", timer = 0, clock = 0, since = 0;
 	chip.append(el("span", {class: "dot", "aria-hidden": "true"}), text);
@@ -244,7 +244,7 @@ function makeStatus({data, view}) {
 				return;
 			}
 			status.state = state;
-			chip.className = `state ${state}`;
+			chip.className = `status ${state}`;
 			speak(HELP[state] ? "No connection" : SAID[state]);
 			help.hidden = !HELP[state];
 			help.textContent = HELP[state] ?? "";

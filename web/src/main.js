@@ -1,9 +1,8 @@
 /* The page comes with all its text. This adds what moves: panels, the table of processes, the bar on top; and of a job that
- * runs, what is new. The list of recordings and the other pages of tacho serve have the same script. */
+ * runs, what is new. The list of recordings of tacho serve has the same script. */
 import {open} from "./data.js";
 import {startIndex} from "./index.js";
 import {startLive} from "./live.js";
-import {startSignIn} from "./signin.js";
 import {makeView} from "./view.js";
 import {Panel} from "./panel.js";
 import {ProcessTable} from "./processes.js";
@@ -165,13 +164,7 @@ function startPage() {
 	window.tacho = page;
 }
 
-function start() {
-	if (document.getElementById("data"))
-		startPage();
-	else if (document.getElementById("runs"))
-		startIndex(document.getElementById("runs"));
-	else if (document.getElementById("signin"))
-		startSignIn(document.getElementById("signin"));
-}
-
-start();
+if (document.getElementById("data"))
+	startPage();
+else if (document.body.matches(".index"))
+	startIndex(document.querySelector("main"));

@@ -11,9 +11,12 @@ function keyOf(node) {
 	return node.id || node.dataset.key || null;
 }
 
+/* One that was asked for anew has a query behind its address. */
+const isSamePicture = (old, name, value) => name === "src" && old.getAttribute(name).split("?")[0] === value;
+
 function copyAttributes(old, fresh) {
 	for (const {name, value} of fresh.attributes)
-		if (!KEPT.has(name) && old.getAttribute(name) !== value)
+		if (!KEPT.has(name) && old.getAttribute(name) !== value && !isSamePicture(old, name, value))
 			old.setAttribute(name, value);
 	for (const {name} of [...old.attributes])
 		if (!KEPT.has(name) && !fresh.hasAttribute(name))
