@@ -167,6 +167,9 @@ static void add_policy(struct buf *out, bool script, const char *own, const char
 static void add_head(struct buf *out, const char *title, const char *kind, bool script, bool served)
 {
 	buf_adds(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+	/* Browsers would ask the server for a picture of it. */
+	if (served)
+		buf_adds(out, "<link rel=\"icon\" href=\"data:,\">\n");
 	if (!served) { /* else it is a header, which says more */
 		buf_adds(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"");
 		add_policy(out, script, NULL, "img-src data:");

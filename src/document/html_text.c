@@ -25,6 +25,14 @@ static void add_served_links(struct html *h)
 		"<a href=\"export/csv\">CSV</a> <a href=\"export/parquet\">Parquet</a></nav>\n");
 }
 
+/* A run whose end nobody knows yet is not one that has lost its end. */
+static const char *outcome_or(const struct html *h, const char *text)
+{
+	bool runs = h->served && !strcmp(h->served->state, "recording");
+
+	return runs && !strcmp(text, h->o->outcome) ? "in progress" : text;
+}
+
 void html_header(struct html *h)
 {
 	const struct figure *code = &h->s->summary->figure[FIG_EXIT_CODE];
@@ -41,7 +49,7 @@ void html_header(struct html *h)
 		good			    ? "<span class=\"good\">✓ "
 			: bad || !code->why ? "<span class=\"bad\">✗ "
 					    : "<span>",
-		h->o->outcome, "</span>");
+		outcome_or(h, h->o->outcome), "</span>");
 	add_fact(h, " <strong>", h->o->job, "</strong>");
 	add_fact(h, h->s->nr_nodes > 1 ? " <span>nodes <bdi>" : " <span>on <bdi>", h->o->nodes,
 		"</bdi></span>");
@@ -102,7 +110,7 @@ void html_tiles(struct html *h)
 		add_value(h, fact->value);
 		add_meter(h, fact->name);
 		if (*fact->detail)
-			add_element(h->out, "<dd class=\"more\">", fact->detail, "</dd>");
+			add_element(h->out, "<dd class=\"more\">", outcome_or(h, fact->detail), "</dd>");
 		buf_adds(h->out, "</div>\n");
 	}
 	buf_adds(h->out, "</dl>\n");

@@ -86,7 +86,9 @@ static void add_command_of(struct buf *out, const struct catalog_item *item)
 
 static void add_state(struct buf *out, const struct listed *l)
 {
-	buf_addf(out, "<td class=\"state %s\">%s", class_of(l), word_of(l));
+	bool failed = l->signal >= 0 || l->exit_code > 0;
+
+	buf_addf(out, "<td class=\"state %s%s\">%s", class_of(l), failed ? " failed" : "", word_of(l));
 	if (l->signal >= 0)
 		buf_addf(out, ", %s", format_signal(SHOWN, l->signal));
 	else if (l->exit_code > 0)
@@ -104,10 +106,38 @@ static double length_of(const struct listed *l, const struct stat *st)
 	return written >= 0 ? written : NAN;
 }
 
+/* To the minute, which is enough to find it. */
+static void add_start(struct buf *out, int64_t start_ns)
+{
+	char text[UNITS_SIZE] = "";
+
+	if (start_ns > 0)
+		format_iso8601(text, start_ns);
+	buf_addf(out, "<td><time datetime=\"%s\">%.10s %.5s</time></td>", text, text,
+		*text ? text + strlen("2026-01-01T") : "");
+}
+
+static void add_user(struct buf *out, const struct meta *m)
+{
+	const char *user = meta_text(m, "user");
+	const struct meta_item *known;
+	int64_t uid;
+
+	if (*user || !meta_num(m, "uid", &uid)) {
+		add_escaped(out, "<td>", user, strlen(user), "</td>");
+		return;
+	}
+	known = meta_user(m, uid);
+	if (known)
+		add_escaped(out, "<td>", known->value, known->len, "</td>");
+	else
+		buf_addf(out, "<td>%lld</td>", (long long)uid);
+}
+
 static void add_row(struct buf *out, const struct catalog_item *item)
 {
 	const struct listed *l = &item->about;
-	const char *user = meta_text(&l->meta, "user"), *host = meta_text(&l->meta, "host");
+	const char *host = meta_text(&l->meta, "host");
 	double length = length_of(l, &item->stat);
 
 	buf_addf(out, "<tr id=\"run-%s\">", item->id);
@@ -117,12 +147,12 @@ static void add_row(struct buf *out, const struct catalog_item *item)
 		"<td class=\"curve\"><img src=\"run/%s/curve.svg\" alt=\"\" width=\"160\" height=\"32\" "
 		"loading=\"lazy\"></td>",
 		item->id);
-	add_escaped(out, "<td>", user, strlen(user), "</td>");
+	add_user(out, &l->meta);
 	if (l->nodes > 1)
 		buf_addf(out, "<td>%zu nodes</td>", l->nodes);
 	else
 		add_escaped(out, "<td>", host, strlen(host), "</td>");
-	buf_addf(out, "<td><time>%s</time></td>", l->start_ns > 0 ? format_iso8601(SHOWN, l->start_ns) : "");
+	add_start(out, l->start_ns);
 	buf_addf(out, "<td class=\"number\">%s</td>", isnan(length) ? "" : format_duration(SHOWN, length));
 	buf_addf(out, "<td class=\"number\">%s</td>", format_bytes(SHOWN, (double)l->bytes));
 	buf_addf(out,
@@ -159,7 +189,7 @@ int index_page(struct serve *s, size_t from, struct buf *out)
 	add_pages(out, from, c->nr);
 	buf_adds(out,
 		"<table>\n<thead><tr><th>State</th><th>Command</th><th>Cores</th><th>User</th><th>Host</th>"
-		"<th>Start</th><th>Length</th><th>Size</th><th>Download</th></tr></thead>\n<tbody>\n");
+		"<th>Start, UTC</th><th>Length</th><th>Size</th><th>Download</th></tr></thead>\n<tbody>\n");
 	for (size_t i = from; i < c->nr && i < from + ROWS; i++)
 		add_row(out, c->item[i]);
 	buf_adds(out, "</tbody>\n</table>\n");

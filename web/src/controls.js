@@ -69,12 +69,12 @@ function rangeText(data, view, live) {
 	const length = view.to - view.from;
 	const step = length > 7200 ? 60 : length > 20 ? 1 : length > 2 ? 0.1 : length > 0.2 ? 0.01 : 0.001;
 	/* Of a job that runs its state says how long it is. */
-	const all = live ? "all" : `all of ${duration(length)}`;
+	const all = live ? "" : `all of ${duration(length)}`;
 	const text = view.whole && !data.part ? all : `${moment(view.from, step)} – ${moment(view.to, step)}`;
-	const coarse = Math.max(0, ...data.nodes.filter((node) => node.reduced).map((node) => node.step_s));
-	if (coarse && length / coarse < DEEP_POINTS)
-		return `${text} · no finer than ${duration(coarse)} here: the recording has every tick`;
-	return coarse ? `${text} · a point is ${duration(coarse)}` : text;
+	const coarse = data.nodes.reduce((most, node) => node.reduced ? Math.max(most, node.step_s) : most, 0);
+	const point = !coarse ? "" : length / coarse < DEEP_POINTS ? `no finer than ${duration(coarse)} here: the recording has every tick` :
+		`a point is ${duration(coarse)}`;
+	return [text, point].filter(Boolean).join(" · ");
 }
 
 /* Nodes of a run may come later: fill() looks for them. */
