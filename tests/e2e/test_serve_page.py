@@ -3,6 +3,7 @@
 Most tests have a server that does what they say when they say it (page_server.py). The others, at the end, look at tacho serve.
 """
 
+import csv
 import html
 import json
 import re
@@ -14,7 +15,7 @@ import pytest
 
 import page_server
 from page_server import NS, Run, Server, known
-from recorder import PATIENCE_S, record, until
+from recorder import PATIENCE_S, TACHO, lasting, record, run, start, until
 from test_page import CHROMIUM_OPTIONS, DATA, PANELS, playwright_api, report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -553,3 +554,208 @@ def test_report_has_nothing_of_it(browser, template, tmp_path):
     seen.page.keyboard.press("l")
     assert len(seen.asked) == 1
     seen.close()
+
+
+# ---- tacho serve itself ----
+
+
+class Serve:
+    """tacho serve at a port of its own, which is killed and comes again with the same token."""
+
+    def __init__(self, folder, tokens):
+        self.folder, self.tokens, self.port = folder, tokens, 0
+        self.start()
+
+    def start(self):
+        self.process = start("serve", self.folder, "--port", self.port, "--token-file", self.tokens, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        text = ""
+        while not (found := re.search(r"http://127\.0\.0\.1:(\d+)/#\S+", text)):
+            line = self.process.stdout.readline().decode()
+            assert line, f"tacho serve ended: {text}"
+            text += line
+        self.url, self.port = found[0], int(found[1])
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    if not Path(TACHO).with_name("tacho-serve").exists():
+        pytest.skip("tacho-serve was not built (libmicrohttpd)")
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "runs").mkdir()
+    job = f"{TACHO} phase begin '{HOSTILE}'; {TACHO} mark '{HOSTILE}' '<b>x</b>=1'; sleep 0.2; {TACHO} phase end '{HOSTILE}'"
+    done = record(["sh", "-c", job, HOSTILE], "-i", "20ms", output=folder / "runs" / "<b>hostile.tacho")
+    assert done.returncode == 0, done.stderr
+    made = Serve(folder / "runs", folder / "token")
+    yield made
+    made.kill()
+
+
+@pytest.fixture(scope="module")
+def signed_in(browser, served):
+    """A browser that has traded the token for the cookie."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(1000 * PATIENCE_S)
+    page = context.new_page()
+    page.goto(served.url)
+    page.locator("body.index").wait_for()
+    assert "#" not in page.url
+    page.close()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def tab(signed_in):
+    """A page whose words and requests are kept."""
+    page = signed_in.new_page()
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(f"{message.text} {message.location}"))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    yield page
+    page.close()
+
+
+def find_run(tab, served, command):
+    """Its row; the list may be some seconds old."""
+    row = tab.locator("tr", has_text=command)
+    until(lambda: tab.goto(served.url.split("#")[0]) and row.count(), f"{command} is in the list")
+    return row
+
+
+def open_run(tab, served, command):
+    find_run(tab, served, command).locator(".command a").click()
+    until(lambda: tab.evaluate("window.tacho?.data !== undefined"), "the page of a run")
+
+
+def series(recording, metric):
+    done = run("show", "--csv", "--series", metric, recording)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(done.stdout.decode().splitlines()))
+    return {round(float(row["time_s"]), 3): float(row[metric]) for row in rows if row[metric]}
+
+
+def is_series(tab, recording):
+    """Each point of the curve, but for those that the page has of the time before, is a tick of the recording, and no tick is missing."""
+    times, values = tab.evaluate(POINTS, ["cpu", 0])
+    known = series(recording, "tree.cores")
+    shown = {round(t, 3): v for t, v in zip(times, values) if v is not None}
+    assert len(shown) == len([v for v in values if v is not None])
+    upto = max(shown)
+    wanted = {t: v for t, v in known.items() if t <= upto + 1e-3}
+    assert len(shown) == len(wanted)
+    most = max(wanted.values())
+    for (t, v), (at, value) in zip(sorted(shown.items()), sorted(wanted.items())):
+        assert t == pytest.approx(at, abs=0.003) and v == pytest.approx(value, abs=most / 1000)
+
+
+def test_life_of_a_run(tab, served):
+    """From its first ticks over a server that was killed to its end: the curve is that of the recording, and the end is the report."""
+    recording = served.folder / "live.tacho"
+    job = "while read cores; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done"
+    with lasting(["sh", "-c", job], "-i", "100ms", output=recording) as recorder:
+        recorder.stdin.write(b"1\n1\n")
+        recorder.stdin.flush()
+        until(lambda: len(series_or_none(recording)) > 5, "the first ticks")
+        open_run(tab, served, "while read cores")
+        assert tab.locator(".status.recording").count() == 1 and "in progress" in tab.locator("header").inner_text()
+        tab.evaluate("() => document.getElementById('panel-cpu').scrollIntoView({block: 'center'})")
+        first = tab.evaluate("tacho.data.end")
+        until(lambda: tab.evaluate("tacho.view.end") > first + 0.5, "curves that move")
+        recorder.stdin.write(b"1\n")
+        recorder.stdin.flush()
+        is_series(tab, recording)
+        served.kill()
+        until(lambda: tab.locator(".status.reconnecting").count(), "the page says that the server is gone")
+        served.start()
+        before = tab.evaluate("tacho.data.end")
+        until(lambda: tab.evaluate("tacho.view.end") > before + 0.5, "curves that move again")
+        is_series(tab, recording)
+        here = [url for url in tab.asked if not url.startswith(f"http://127.0.0.1:{served.port}/")]
+        assert not here
+    until(lambda: tab.locator(".status.ended").count(), "the end")
+    done = run("report", "--format", "json", "-o", served.folder.parent / "live.json", recording)
+    assert done.returncode == 0, done.stderr
+    reported = json.loads((served.folder.parent / "live.json").read_text())
+    shown_data = json.loads(tab.evaluate("async () => new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html').getElementById('data').textContent"))
+    assert shown_data.pop("live")["state"] == "ended"
+    assert shown_data == reported
+    # And it is in the page.
+    cpu = next(panel for panel in reported["panels"] if panel["id"] == "cpu")
+    assert tab.locator("#panel-cpu .sub").inner_text() == cpu["subtitle"]
+    assert tab.evaluate("tacho.data.end") == pytest.approx(max(node["end_s"] for node in reported["nodes"]), abs=0.2)
+    assert tab.locator("#processes tbody tr").count() == min(reported["processes"]["shown"], 50)
+    assert not [text for text in tab.said if "Failed to load resource" not in text]
+
+
+def series_or_none(recording):
+    done = run("show", "--csv", "--series", "tree.cores", recording)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def test_list_follows(tab, served):
+    recording = served.folder / "listed.tacho"
+    with lasting(["sh", "-c", "cat; exit 4"], "-i", "50ms", output=recording, status=4):
+        until(lambda: len(series_or_none(recording)) > 3, "the first ticks")
+        row = find_run(tab, served, "listed.tacho")
+        row.locator(".state.recording").wait_for()
+        assert tab.locator("tbody tr").first.inner_text() == row.inner_text()
+        field = tab.get_by_label("Find recordings")
+        field.fill("HOSTILE")
+        assert not row.is_visible() and tab.locator("tr", has_text="hostile").is_visible()
+        assert "1 of" in tab.locator(".count").inner_text()
+        field.fill("")
+    until(lambda: "complete, exit 4" in row.inner_text() and not tab.locator(".state.recording").count(), "the list says that it has ended")
+    assert tab.evaluate("() => document.activeElement.id") == "filter"
+    assert not tab.said
+    for width in (375, 1280):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_recording(tab, served):
+    open_run(tab, served, "hostile")
+    assert HOSTILE in tab.locator("h1").inner_text()
+    assert HOSTILE in tab.locator("#phases").inner_text()
+    assert tab.locator("main img, main b, main script, header img, header script").count() == 0
+    assert tab.locator(".status").count() == 0  # it has ended: this is its report
+    tab.locator(".served a", has_text="All recordings").click()
+    tab.locator("body.index").wait_for()
+    assert HOSTILE in tab.locator("tbody").inner_text()
+    assert tab.locator("td b, td script, td img[onerror]").count() == 0
+    assert not tab.said
+
+
+def test_without_the_token(browser, served):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.url.split("#")[0])
+    assert "Open the address that tacho serve printed" in page.locator("main").inner_text()
+    page.goto(served.url.split("#")[0] + "#wrong")
+    page.reload()
+    page.locator("main", has_text="is not right").wait_for()
+    assert "recordings," not in page.content()
+    context.close()
+
+
+def test_nothing_to_show(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("empty")
+    if not Path(TACHO).with_name("tacho-serve").exists():
+        pytest.skip("tacho-serve was not built (libmicrohttpd)")
+    (folder / "runs").mkdir()
+    served = Serve(folder / "runs", folder / "token")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.url)
+    page.locator("main", has_text="tacho run -- COMMAND").wait_for()
+    assert not page.locator("table").is_visible() and not page.locator("#filter").is_visible()
+    context.close()
+    served.kill()
