@@ -29,8 +29,6 @@ static const struct opt serve_opts[] = {
 		.detail = "Without it each server has a new token."},
 	{0, "until-end", NULL, OPT_FLAG, INTO(until_end), .not_from_env = true, .hidden = true,
 		.help = "end when no recording is in progress and the last viewer has left"},
-	{0, "log", "FILE", OPT_TEXT, INTO(log), .not_from_env = true, .hidden = true,
-		.help = "where messages go"},
 };
 /* clang-format on */
 

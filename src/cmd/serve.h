@@ -8,7 +8,6 @@ struct serve_args {
 	const char *port, *bind, *socket, *token_file;
 	struct opt_list allow_host;
 	bool until_end;
-	const char *log; /* where the server of `run --serve` says what it has to say */
 };
 
 extern const struct cmd cmd_serve;

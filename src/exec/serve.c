@@ -107,11 +107,23 @@ static void block_signals(sigset_t *ret)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-static void wait_for_end(struct serve *s, const sigset_t *ending, bool until_end)
+/* Beside a job: who waits for the end of its output does not wait for us. */
+static void be_quiet(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
+/* While the recorder that started us lives, its recording has not ended. */
+static void wait_for_end(struct serve *s, const sigset_t *ending, bool until_end, pid_t recorder)
 {
 	const struct timespec second = {.tv_sec = 1};
 
-	while (!(until_end && serve_is_done(s))) {
+	while (!(until_end && (recorder == 1 || getppid() != recorder) && serve_is_done(s))) {
 		int r = until_end ? sigtimedwait(ending, NULL, &second) : sigwaitinfo(ending, NULL);
 
 		if (r > 0)
@@ -135,6 +147,7 @@ int serve_run(const void *args, int argc, char **argv)
 		.until_end = a->until_end,
 		.linger_ns = LINGER_NS};
 	struct serve *s = NULL;
+	pid_t recorder = getppid();
 	sigset_t ending;
 	struct buf err;
 	int r;
@@ -154,7 +167,9 @@ int serve_run(const void *args, int argc, char **argv)
 			err.len ? (char *)err.data : strerror(-r));
 	buf_release(&err);
 	say_where(s, a->until_end);
-	wait_for_end(s, &ending, a->until_end);
+	if (a->until_end)
+		be_quiet();
+	wait_for_end(s, &ending, a->until_end, recorder);
 	serve_close(s);
 	return EXIT_OK;
 }

@@ -252,8 +252,6 @@ void listener_close(struct serve *s)
 {
 	if (s->socket)
 		unlink(s->socket);
-	if (s->directory)
-		rmdir(s->directory); /* if it was the last */
 	if (s->token)
 		explicit_bzero(s->token, strlen(s->token));
 	if (s->url)
