@@ -17,6 +17,13 @@ static void quiet(void *arg, const char *fmt, va_list ap)
 	(void)arg, (void)fmt, (void)ap;
 }
 
+/* Addresses are taken as they come: none of ours has anything to unescape. */
+static size_t leave(void *arg, struct MHD_Connection *c, char *text)
+{
+	(void)arg, (void)c;
+	return strlen(text);
+}
+
 static int begin(struct serve *s, struct buf *reterr)
 {
 	int r = work_new(READERS, &s->work);
@@ -29,13 +36,14 @@ static int begin(struct serve *s, struct buf *reterr)
 		r = clock_start(s);
 	if (r < 0)
 		return r;
-	s->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL,
-		serve_answer, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL, MHD_OPTION_LISTEN_SOCKET,
-		s->listener, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-		STALLED_S, MHD_OPTION_NOTIFY_COMPLETED, serve_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-		serve_connection, s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+	s->daemon =
+		MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG,
+			0, NULL, NULL, serve_answer, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
+			MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST,
+			MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
+			STALLED_S, MHD_OPTION_NOTIFY_COMPLETED, serve_completed, s,
+			MHD_OPTION_NOTIFY_CONNECTION, serve_connection, s, MHD_OPTION_UNESCAPE_CALLBACK,
+			leave, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (!s->daemon) {
 		buf_adds(reterr, "the server cannot be started: libmicrohttpd refuses");
 		return -EIO;

@@ -84,11 +84,12 @@ class Server:
     def raw(self, data, end=True):
         """What comes back for these bytes until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as s:
-            s.sendall(data)
-            if end:
-                s.shutdown(socket.SHUT_WR)
             back = b""
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):
+                s.sendall(data)
+                if end:
+                    s.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):
                 while part := s.recv(65536):
                     back += part
             return back
@@ -143,7 +144,7 @@ class Events:
         """The next event but those that only say that the stream lives."""
         event, number, data = None, None, []
         while True:
-            line = self.answer.fp.readline() if False else self.answer.readline()
+            line = self.answer.readline()
             if not line:
                 raise StopIteration
             line = line.decode().rstrip("\n")
@@ -223,13 +224,11 @@ def serving(*words, **options):
 
 
 def idle(server):
-    """Waits until it does nothing: two looks in a row see the same."""
-    before = [None]
+    """Waits until it does nothing: some looks in a row see the same."""
+    seen = []
 
     def rests():
-        now = server.switches()
-        same = now == before[0]
-        before[0] = now
+        seen.append(server.switches())
         time.sleep(0.3)
-        return same
+        return len(seen) > 8 and len(set(seen[-8:])) == 1
     until(rests, "a server at rest")
