@@ -117,13 +117,21 @@ struct analysis {
 int analysis_read(const struct run *run, const struct analysis_options *options, struct analysis **ret,
 	struct buf *reterr);
 struct analysis *analysis_free(struct analysis *s);
-/* What is new of a run behind `page`, which was read of all of it and must live longer: curves of the ticks
- * after the time `after_ns` of the run up to `upto_ns`, none reduced, and what happened then. Lines, panels
- * and names are those of the page, so that each can be told from it; all that only a whole reading tells is
- * the page's (summary, processes, statistics, findings). Values at the end are settled only if a later tick
- * is there, or the recording has ended. */
-int analysis_read_on(const struct analysis *page, int64_t after_ns, int64_t upto_ns, struct analysis **ret,
-	struct buf *reterr);
+/* What is new of a run that goes on: read from where the last reading ended, so that it costs what is new.
+ * `page` was read of all of it and must live as long; ticks up to the time `after_ns` of the run were told.
+ */
+struct analysis_live;
+int analysis_live_open(
+	const struct analysis *page, int64_t after_ns, struct analysis_live **ret, struct buf *reterr);
+struct analysis_live *analysis_live_close(struct analysis_live *l);
+/* A later page has the same questions and processes: its news can come from here, too. */
+bool analysis_live_fits(const struct analysis_live *l, const struct analysis *page);
+/* News up to `upto_ns`, or (*ret_upto_ns) up to an earlier tick when there is much: curves, none reduced, and
+ * what happened. Lines, panels and names are those of `page`, so that each can be told from it; all that only
+ * a whole reading tells is the page's (summary, processes, statistics, findings). Values at the end are
+ * settled only if a later tick is there, or the recording has ended. */
+int analysis_live_read(struct analysis_live *l, const struct analysis *page, int64_t upto_ns,
+	struct analysis **ret, int64_t *ret_upto_ns, struct buf *reterr);
 /* When everything is read of the whole run: lines get the numbers of the statistics (settle.c). */
 void analysis_settle(struct analysis *s);
 /* The same for one line of a metric, by the statistics of whose it is; whether they know the metric at all.

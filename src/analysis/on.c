@@ -5,32 +5,75 @@
 #include <math.h>
 #include <string.h>
 
-/* Ticks of an event of a page: more are told by the next one. */
-#define POINTS_MOST 65536
+struct analysis_live {
+	struct curves_live *curves;
+	const struct analysis *opened; /* whose questions and processes are read */
+	int64_t at_ns;
+};
 
-static int read_curves(struct analysis *s, double from_s, double to_s, struct buf *reterr)
+int analysis_live_open(
+	const struct analysis *page, int64_t after_ns, struct analysis_live **ret, struct buf *reterr)
 {
-	const struct curves_options options = {.from_s = from_s,
-		.to_s = to_s,
-		.points = POINTS_MOST,
-		.keep = s->keep,
-		.nr_keep = s->nr_keep};
-	struct curves_reading *curves = NULL;
-	struct run_events_reading *events = NULL;
-	struct tour_guest guest[2];
-	int r = curves_guest(s->run, s->query, s->nr_queries, &options, &curves, &guest[0], reterr);
+	const struct curves_options options = {.from_s = analysis_behind_s(after_ns),
+		.to_s = NAN,
+		.keep = page->keep,
+		.nr_keep = page->nr_keep};
+	struct analysis_live *l = calloc(1, sizeof(*l));
+	int r = l ? curves_live_open(page->run, page->query, page->nr_queries, &options, &l->curves, reterr)
+		  : -ENOMEM;
 
-	if (r >= 0)
-		r = run_events_guest(s->run, from_s, to_s, &events, &guest[1], reterr);
-	if (r >= 0)
-		r = tour(s->run, guest, 2, NULL, "reading", reterr);
-	if (r >= 0)
-		r = curves_finish(curves, &s->curves);
-	if (r >= 0)
-		r = run_events_finish(events, &s->events);
-	curves_reading_free(curves);
-	run_events_reading_free(events);
-	return r;
+	if (r < 0) {
+		free(l);
+		return r;
+	}
+	l->opened = page;
+	l->at_ns = after_ns;
+	*ret = l;
+	return 0;
+}
+
+struct analysis_live *analysis_live_close(struct analysis_live *l)
+{
+	if (l)
+		curves_live_close(l->curves);
+	free(l);
+	return NULL;
+}
+
+static bool is_same_question(const struct curves_query *a, const struct curves_query *b)
+{
+	return a->per == b->per && a->rate == b->rate && !strcmp(a->metric, b->metric);
+}
+
+bool analysis_live_fits(const struct analysis_live *l, const struct analysis *page)
+{
+	const struct analysis *had = l->opened;
+	bool fits = had->run->nr == page->run->nr && had->nr_queries == page->nr_queries &&
+		had->nr_keep == page->nr_keep;
+
+	for (size_t i = 0; fits && i < page->nr_queries; i++)
+		fits = is_same_question(&had->query[i], &page->query[i]);
+	/* In whatever order: lines are found by what they are. */
+	for (size_t i = 0; fits && i < page->nr_keep; i++) {
+		size_t k = 0;
+
+		while (k < had->nr_keep &&
+			(had->keep[k].node != page->keep[i].node || had->keep[k].id != page->keep[i].id))
+			k++;
+		fits = k < had->nr_keep;
+	}
+	return fits;
+}
+
+/* ---- news ---- */
+
+static int read_events(struct analysis *s, bool any, int64_t after_ns, int64_t upto_ns, struct buf *reterr)
+{
+	if (any)
+		return run_events_read_range(
+			s->run, analysis_behind_s(after_ns), analysis_behind_s(upto_ns), &s->events, reterr);
+	s->events = calloc(1, sizeof(*s->events));
+	return s->events ? 0 : -ENOMEM;
 }
 
 static int arrange(struct analysis *s)
@@ -52,8 +95,27 @@ static int arrange(struct analysis *s)
 	return r;
 }
 
-int analysis_read_on(const struct analysis *page, int64_t after_ns, int64_t upto_ns, struct analysis **ret,
+static int read_on(struct analysis_live *l, struct analysis *s, int64_t upto_ns, int64_t *ret_upto_ns,
 	struct buf *reterr)
+{
+	double wanted_s = analysis_behind_s(upto_ns), read_s;
+	bool events;
+	int r = curves_live_read(l->curves, wanted_s, &read_s, &events);
+
+	if (r < 0)
+		return r;
+	*ret_upto_ns = read_s < wanted_s ? round_i64(read_s * 1e9) : upto_ns;
+	r = curves_live_take(l->curves, analysis_behind_s(*ret_upto_ns), &s->curves);
+	if (r >= 0)
+		r = read_events(s, events, l->at_ns, *ret_upto_ns, reterr);
+	s->from_s = (double)l->at_ns / 1e9;
+	s->to_s = (double)*ret_upto_ns / 1e9;
+	l->at_ns = *ret_upto_ns;
+	return r;
+}
+
+int analysis_live_read(struct analysis_live *l, const struct analysis *page, int64_t upto_ns,
+	struct analysis **ret, int64_t *ret_upto_ns, struct buf *reterr)
 {
 	struct analysis *s = malloc(sizeof(*s));
 	int r;
@@ -66,9 +128,7 @@ int analysis_read_on(const struct analysis *page, int64_t after_ns, int64_t upto
 	s->events = NULL;
 	s->panel = NULL;
 	s->part = true;
-	s->from_s = (double)after_ns / 1e9;
-	s->to_s = (double)upto_ns / 1e9;
-	r = read_curves(s, analysis_behind_s(after_ns), analysis_behind_s(upto_ns), reterr);
+	r = read_on(l, s, upto_ns, ret_upto_ns, reterr);
 	if (r >= 0)
 		r = arrange(s);
 	if (r < 0) {

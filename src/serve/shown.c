@@ -21,6 +21,7 @@
 #define KEPT 32
 #define KEPT_BYTES ((size_t)256 << 20)
 #define NEWS_BYTES ((size_t)256 << 20)
+#define NEWS_AT_ONCE 16
 #define FORGET_NS (120 * NSEC_PER_SEC) /* what is only needed while somebody looks */
 
 /* ---- what a page is made of ---- */
@@ -138,6 +139,13 @@ static int make_page(struct page_job *j)
 	return r;
 }
 
+static void close_live(struct shown *h)
+{
+	h->live = analysis_live_close(h->live);
+	h->live_base = base_unref(h->live_base);
+	h->ticks = ticks_close(h->ticks);
+}
+
 static void forget_news(struct shown *h)
 {
 	for (size_t i = 0; i < NEWS_KEPT; i++) {
@@ -162,7 +170,7 @@ static void take_page(struct shown *h, struct page_job *j, int r)
 	/* Another node: the zero of the run may be another, too. */
 	if (h->base && h->base->run->nr != j->base->run->nr) {
 		forget_news(h);
-		h->ticks = ticks_close(h->reading ? NULL : h->ticks);
+		close_live(h);
 	}
 	shared_unref(h->page);
 	h->page = TAKE_PTR(j->page);
@@ -177,6 +185,8 @@ static void take_page(struct shown *h, struct page_job *j, int r)
 		h->head_ns = h->after_ns;
 	if (h->ended)
 		h->base = base_unref(h->base);
+	if (h->ended)
+		close_live(h);
 }
 
 static void page_work(void *arg)
@@ -220,14 +230,19 @@ static void begin_page(struct shown *h)
 struct news_job {
 	struct shown *h;
 	struct base *base;
+	struct base *live_base; /* what `live` was opened with */
 	struct ticks *ticks;
 	struct ticks_now now;
-	struct news news;
-	int64_t from_ns;
+	struct analysis_live *live;
+	struct news news[NEWS_AT_ONCE];
+	size_t nr;
+	int64_t from_ns, head_ns;
+	bool own; /* for viewers that stand elsewhere than at the head */
 };
 
-static int write_news(struct news_job *j, int64_t upto_ns)
+static int write_news(struct news_job *j, struct analysis_live *live, int64_t from_ns, int64_t upto_ns)
 {
+	struct news *n = &j->news[j->nr];
 	struct analysis *s = NULL;
 	struct charts *charts = NULL;
 	struct buf out, err;
@@ -235,7 +250,7 @@ static int write_news(struct news_job *j, int64_t upto_ns)
 
 	buf_init(&err, 4096);
 	buf_init(&out, NEWS_BYTES);
-	r = analysis_read_on(j->base->analysis, j->from_ns, upto_ns, &s, &err);
+	r = analysis_live_read(live, j->base->analysis, upto_ns, &s, &upto_ns, &err);
 	if (r >= 0)
 		r = charts_make(s, &charts);
 	buf_addf(&out, "id: %lld\nevent: data\ndata: ", (long long)upto_ns);
@@ -245,13 +260,62 @@ static int write_news(struct news_job *j, int64_t upto_ns)
 	charts_free(charts);
 	analysis_free(s);
 	buf_release(&err);
-	if (r < 0 || !(j->news.bytes = shared_take(&out))) {
+	if (r < 0 || !(n->bytes = shared_take(&out))) {
 		buf_release(&out);
 		return r < 0 ? r : -ENOMEM;
 	}
-	j->news.from_ns = j->from_ns;
-	j->news.to_ns = upto_ns;
+	n->from_ns = from_ns;
+	n->to_ns = upto_ns;
+	j->nr++;
 	return 0;
+}
+
+/* What one event cannot tell the next ones do. */
+static int write_all(struct news_job *j, struct analysis_live *live)
+{
+	int64_t at = j->from_ns, upto = j->own ? j->head_ns : j->now.upto_ns;
+	int r = 0;
+
+	while (r >= 0 && at < upto && j->nr < NEWS_AT_ONCE) {
+		r = write_news(j, live, at, upto);
+		if (r >= 0 && j->news[j->nr - 1].to_ns <= at)
+			break;
+		at = r >= 0 ? j->news[j->nr - 1].to_ns : at;
+	}
+	return r;
+}
+
+static void drop_live(struct news_job *j)
+{
+	j->live = analysis_live_close(j->live);
+	j->live_base = base_unref(j->live_base);
+}
+
+/* From there on, with a reading that was begun for an earlier page where that has the same lines. */
+static int read_from(struct news_job *j, struct buf *err)
+{
+	struct analysis_live *own = NULL;
+	int r = 0;
+
+	if (j->own) {
+		r = analysis_live_open(j->base->analysis, j->from_ns, &own, err);
+		if (r >= 0)
+			r = write_all(j, own);
+		analysis_live_close(own);
+		return r;
+	}
+	if (j->live && !analysis_live_fits(j->live, j->base->analysis))
+		drop_live(j);
+	if (!j->live) {
+		r = analysis_live_open(j->base->analysis, j->from_ns, &j->live, err);
+		if (r >= 0)
+			j->live_base = base_ref(j->base);
+	}
+	if (r >= 0)
+		r = write_all(j, j->live);
+	if (r < 0)
+		drop_live(j);
+	return r;
 }
 
 static int read_news(struct news_job *j)
@@ -264,10 +328,18 @@ static int read_news(struct news_job *j)
 		r = ticks_open(j->base->run, &j->ticks, &err);
 	if (r >= 0)
 		r = ticks_look(j->ticks, &j->now);
-	buf_release(&err);
 	if (r >= 0 && j->now.upto_ns > j->from_ns)
-		r = write_news(j, j->now.upto_ns);
+		r = read_from(j, &err);
+	buf_release(&err);
 	return r;
+}
+
+static void drop_all(struct news_job *j)
+{
+	for (size_t i = 0; i < j->nr; i++)
+		shared_unref(j->news[i].bytes);
+	j->ticks = ticks_close(j->ticks);
+	drop_live(j);
 }
 
 static void news_add(struct shown *h, const struct news *n)
@@ -288,13 +360,14 @@ static void take_news(struct shown *h, struct news_job *j, int r)
 		h->wanted_ns = -1;
 	if (r < 0) {
 		/* The file was replaced or is damaged: the page says what of it can be read. */
-		j->ticks = ticks_close(j->ticks);
+		drop_all(j);
 		begin_page(h);
 		return;
 	}
-	if (j->news.bytes) {
-		news_add(h, &j->news);
-		h->head_ns = MAX(h->head_ns, j->news.to_ns);
+	for (size_t i = 0; i < j->nr; i++) {
+		news_add(h, &j->news[i]);
+		if (!j->own)
+			h->head_ns = MAX(h->head_ns, j->news[i].to_ns);
 	}
 }
 
@@ -307,15 +380,24 @@ static void news_work(void *arg)
 
 	pthread_mutex_lock(&h->serve->lock);
 	j.base = base_ref(h->base);
-	j.from_ns = h->wanted_ns >= 0 ? h->wanted_ns : h->head_ns;
+	j.own = h->wanted_ns >= 0 && h->wanted_ns != h->head_ns;
+	j.from_ns = j.own ? h->wanted_ns : h->head_ns;
+	j.head_ns = h->head_ns;
 	j.ticks = TAKE_PTR(h->ticks);
+	j.live = TAKE_PTR(h->live);
+	j.live_base = TAKE_PTR(h->live_base);
 	pthread_mutex_unlock(&h->serve->lock);
 	if (j.base)
 		r = read_news(&j);
 	pthread_mutex_lock(&h->serve->lock);
-	if (j.base)
+	/* Another node came meanwhile: all of it is of another run. */
+	if (j.base && h->base && h->base->run->nr != j.base->run->nr)
+		drop_all(&j);
+	else if (j.base)
 		take_news(h, &j, r);
 	h->ticks = j.ticks;
+	h->live = j.live;
+	h->live_base = j.live_base;
 	h->read_ns = serve_now();
 	h->read_cost_ns = h->read_ns - begin;
 	h->reading = false;
@@ -361,9 +443,12 @@ static bool is_changed(const struct shown *h)
 		st.st_mtim.tv_nsec != h->stamp.st_mtim.tv_nsec;
 }
 
+/* In the beginning there is something new at every look: the first processes, the first values. */
 static int64_t page_every(const struct shown *h)
 {
-	return MAX(PAGE_OLD_NS, PAGE_COSTS * h->made_cost_ns);
+	int64_t least = h->after_ns < PAGE_OLD_NS ? NEWS_LEAST_NS : PAGE_OLD_NS;
+
+	return MAX(least, PAGE_COSTS * h->made_cost_ns);
 }
 
 bool shown_ready(struct shown *h)
@@ -391,7 +476,7 @@ int64_t shown_tend(struct shown *h, int64_t now)
 
 	if (!h->viewers) {
 		if (!h->reading && h->used_ns && now - h->used_ns > FORGET_NS) {
-			h->ticks = ticks_close(h->ticks);
+			close_live(h);
 			h->base = base_unref(h->base);
 		}
 		return h->ticks || h->base ? now + FORGET_NS : INT64_MAX;
@@ -421,8 +506,8 @@ static void shown_free(struct shown *h)
 {
 	forget_news(h);
 	shared_unref(h->page);
+	close_live(h);
 	base_unref(h->base);
-	ticks_close(h->ticks);
 	catalog_unref(h->item);
 	free(h->trouble);
 	free(h);

@@ -214,6 +214,14 @@ def series(recording, metric, *words):
     return [(float(row["time_s"]), float(row[metric])) for row in rows if row[metric]]
 
 
+def grown(recording, ticks=25):
+    """Waits until a recording in progress has so many ticks."""
+    def has():
+        done = run("show", "--csv", "--series", "tree.cores", recording)
+        return done.returncode == 0 and done.stdout.count(b"\n") > ticks
+    until(has, f"{ticks} ticks of {recording}")
+
+
 @contextlib.contextmanager
 def serving(*words, **options):
     server = Server(*words, **options)
