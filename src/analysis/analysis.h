@@ -126,6 +126,11 @@ int analysis_live_open(
 struct analysis_live *analysis_live_close(struct analysis_live *l);
 /* A later page has the same questions and processes: its news can come from here, too. */
 bool analysis_live_fits(const struct analysis_live *l, const struct analysis *page);
+/* Reads on, for analysis_live_node() to say where the recordings are. A negative errno: -ESTALE … */
+int analysis_live_look(struct analysis_live *l);
+/* As curves_live_node(), in times of the run; -1: none. */
+void analysis_live_node(const struct analysis_live *l, size_t i, int64_t *ret_last_ns,
+	int64_t *ret_settled_ns, bool *ret_ended);
 /* News up to `upto_ns`, or (*ret_upto_ns) up to an earlier tick when there is much: curves, none reduced, and
  * what happened. Lines, panels and names are those of `page`, so that each can be told from it; all that only
  * a whole reading tells is the page's (summary, processes, statistics, findings). Values at the end are

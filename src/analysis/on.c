@@ -9,6 +9,7 @@ struct analysis_live {
 	struct curves_live *curves;
 	const struct analysis *opened; /* whose questions and processes are read */
 	int64_t at_ns;
+	bool events; /* there was one that was not told */
 };
 
 int analysis_live_open(
@@ -65,6 +66,31 @@ bool analysis_live_fits(const struct analysis_live *l, const struct analysis *pa
 	return fits;
 }
 
+int analysis_live_look(struct analysis_live *l)
+{
+	double read_s;
+	bool events = false;
+	int r = curves_live_read(l->curves, INFINITY, &read_s, &events);
+
+	l->events |= events;
+	return r;
+}
+
+static int64_t moment(double s)
+{
+	return s > -1e9 ? round_i64(s * 1e9) : -1;
+}
+
+void analysis_live_node(const struct analysis_live *l, size_t i, int64_t *ret_last_ns,
+	int64_t *ret_settled_ns, bool *ret_ended)
+{
+	double last_s, settled_s;
+
+	curves_live_node(l->curves, i, &last_s, &settled_s, ret_ended);
+	*ret_last_ns = moment(last_s);
+	*ret_settled_ns = moment(settled_s);
+}
+
 /* ---- news ---- */
 
 static int read_events(struct analysis *s, bool any, int64_t after_ns, int64_t upto_ns, struct buf *reterr)
@@ -99,7 +125,7 @@ static int read_on(struct analysis_live *l, struct analysis *s, int64_t upto_ns,
 	struct buf *reterr)
 {
 	double wanted_s = analysis_behind_s(upto_ns), read_s;
-	bool events;
+	bool events = false;
 	int r = curves_live_read(l->curves, wanted_s, &read_s, &events);
 
 	if (r < 0)
@@ -107,7 +133,8 @@ static int read_on(struct analysis_live *l, struct analysis *s, int64_t upto_ns,
 	*ret_upto_ns = read_s < wanted_s ? round_i64(read_s * 1e9) : upto_ns;
 	r = curves_live_take(l->curves, analysis_behind_s(*ret_upto_ns), &s->curves);
 	if (r >= 0)
-		r = read_events(s, events, l->at_ns, *ret_upto_ns, reterr);
+		r = read_events(s, l->events || events, l->at_ns, *ret_upto_ns, reterr);
+	l->events = *ret_upto_ns < upto_ns && (l->events || events);
 	s->from_s = (double)l->at_ns / 1e9;
 	s->to_s = (double)*ret_upto_ns / 1e9;
 	l->at_ns = *ret_upto_ns;

@@ -27,6 +27,9 @@ static const struct opt serve_opts[] = {
 	{0, "token-file", "FILE", OPT_TEXT, INTO(token_file),
 		.help = "the file of the token; it is made if it does not exist",
 		.detail = "Without it each server has a new token."},
+	{0, "patience", "TIME", OPT_INTERVAL, INTO(patience_ns), .preset = "1m", .min = 1, .max = 86400,
+		.help = "cut off a viewer that takes nothing for so long",
+		.detail = "It comes back by itself when it can, and goes on where it was."},
 	{0, "until-end", NULL, OPT_FLAG, INTO(until_end), .not_from_env = true, .hidden = true,
 		.help = "end when no recording is in progress and the last viewer has left"},
 };

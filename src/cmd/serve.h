@@ -7,6 +7,7 @@
 struct serve_args {
 	const char *port, *bind, *socket, *token_file;
 	struct opt_list allow_host;
+	int64_t patience_ns;
 	bool until_end;
 };
 

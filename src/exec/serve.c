@@ -144,6 +144,7 @@ int serve_run(const void *args, int argc, char **argv)
 		.allow_host = a->allow_host.item,
 		.nr_allow_host = a->allow_host.nr,
 		.program = main_program(),
+		.patience_s = (unsigned)(a->patience_ns / NSEC_PER_SEC),
 		.until_end = a->until_end,
 		.linger_ns = LINGER_NS};
 	struct serve *s = NULL;

@@ -128,6 +128,10 @@ int curves_live_open(const struct run *run, const struct curves_query *query, si
  * behind `upto_s`, but for the tick that settles what is before it. Gives the time up to which all of them
  * were read: then it is upto_s. An event was among it. A negative errno: -EBADMSG, -ESTALE … */
 int curves_live_read(struct curves_live *l, double upto_s, double *ret_read_s, bool *ret_events);
+/* Where one of them is: its last tick, up to which one its values are settled (-INFINITY: none), and whether
+ * its recorder has ended. */
+void curves_live_node(
+	const struct curves_live *l, size_t i, double *ret_last_s, double *ret_settled_s, bool *ret_ended);
 /* The curves up to that time, which was read, without what was taken before. */
 int curves_live_take(struct curves_live *l, double upto_s, struct curves **ret);
 struct curves_live *curves_live_close(struct curves_live *l);

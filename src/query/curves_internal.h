@@ -122,6 +122,7 @@ int curves_node_take(struct walk_observer *o, double upto_s, bool ended, struct 
 	struct curves_column *column, struct curves_answer *answer);
 /* The time up to which later ticks change no value (-INFINITY: none), and how many ticks wait to be taken. */
 double curves_node_settled(const struct walk_observer *o, size_t *ret_waiting);
+double curves_node_last(const struct walk_observer *o); /* tick; -INFINITY: none yet */
 /* It was read (e is 0), or something failed; the observer is gone then. */
 int curves_node_close(
 	struct walk_observer *o, int e, struct curves_column *column, struct curves_answer *answer);

@@ -147,9 +147,9 @@ int curves_live_read(struct curves_live *l, double upto_s, double *ret_read_s, b
 	int r;
 
 	l->upto_s = upto_s;
-	r = parallel_each(l->nr, row_read, l, NULL);
 	*ret_read_s = upto_s;
 	*ret_events = false;
+	r = parallel_each(l->nr, row_read, l, NULL);
 	for (size_t i = 0; i < l->nr && r >= 0; i++) {
 		size_t waiting;
 		double settled = curves_node_settled(l->row[i].curves, &waiting);
@@ -206,4 +206,15 @@ int curves_live_take(struct curves_live *l, double upto_s, struct curves **ret)
 	}
 	*ret = s;
 	return 0;
+}
+
+void curves_live_node(
+	const struct curves_live *l, size_t i, double *ret_last_s, double *ret_settled_s, bool *ret_ended)
+{
+	const struct live_row *n = &l->row[i];
+	size_t waiting;
+
+	*ret_last_s = curves_node_last(n->curves);
+	*ret_settled_s = n->ended ? *ret_last_s : curves_node_settled(n->curves, &waiting);
+	*ret_ended = n->ended;
 }

@@ -775,3 +775,10 @@ double curves_node_settled(const struct walk_observer *o, size_t *ret_waiting)
 	*ret_waiting = r->axis.nr;
 	return r->axis.has_late ? r->axis.late.time : -INFINITY;
 }
+
+double curves_node_last(const struct walk_observer *o)
+{
+	const struct curves_row *r = (const struct curves_row *)o;
+
+	return r->axis.has_now || r->axis.has_late ? r->axis.now.time : -INFINITY;
+}

@@ -81,7 +81,7 @@ static int take_listing(struct serve *s, struct listing *l, struct catalog *c)
 
 static int read_root(struct serve *s, const struct serve_root *root, struct catalog *c)
 {
-	const struct listing_query q = {.recursive = true, .glance = true};
+	const struct listing_query q = {.recursive = true, .glance = true, .whole = true};
 	_cleanup_(freep) char *path = NULL;
 	struct listing *l = NULL;
 	struct buf err;

@@ -83,8 +83,8 @@ struct shown {
 	/* By the job that reads alone: */
 	struct ticks *ticks;
 	struct ticks_now now;
-	struct analysis_live *live; /* has read up to head_ns */
-	struct base *live_base;	    /* what it was opened with */
+	struct analysis_live *live;  /* has read up to head_ns */
+	struct base *live_base;	     /* what it was opened with */
 	struct news news[NEWS_KEPT]; /* the last ones, at nr_news % NEWS_KEPT */
 	size_t nr_news;
 	int64_t head_ns;   /* told so far; -1: nothing */

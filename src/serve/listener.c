@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #define WAITING_MOST 64
+#define SEND_MEMORY (256 << 10)
 
 /* ---- a socket ---- */
 
@@ -241,10 +242,20 @@ static int take_hosts(struct serve *s)
 	return 0;
 }
 
+/* What the kernel keeps for a viewer that takes nothing: else some megabytes. Connections inherit it. */
+static void limit_memory(int fd)
+{
+	int most = SEND_MEMORY;
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &most, sizeof(most));
+}
+
 int listener_open(struct serve *s, struct buf *reterr)
 {
 	int r = s->o.port < 0 && !s->o.address ? open_socket(s, reterr) : open_port(s, reterr);
 
+	if (r >= 0)
+		limit_memory(s->listener);
 	return r < 0 ? r : take_hosts(s);
 }
 

@@ -8,7 +8,6 @@
 
 #define CONNECTIONS_MOST 256
 #define CONNECTION_MEMORY ((size_t)32 << 10)
-#define STALLED_S 60u
 #define READERS 3u
 #define MAKERS 2u
 
@@ -41,7 +40,7 @@ static int begin(struct serve *s, struct buf *reterr)
 			0, NULL, NULL, serve_answer, s, MHD_OPTION_EXTERNAL_LOGGER, quiet, NULL,
 			MHD_OPTION_LISTEN_SOCKET, s->listener, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MOST,
 			MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT,
-			STALLED_S, MHD_OPTION_NOTIFY_COMPLETED, serve_completed, s,
+			s->o.patience_s, MHD_OPTION_NOTIFY_COMPLETED, serve_completed, s,
 			MHD_OPTION_NOTIFY_CONNECTION, serve_connection, s, MHD_OPTION_UNESCAPE_CALLBACK,
 			leave, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
 	if (!s->daemon) {

@@ -13,13 +13,10 @@ struct serve_options {
 	const char *token_file; /* NULL: a token of this server's own */
 	const char *const *allow_host;
 	size_t nr_allow_host;
-	const char *program;	    /* the file of `tacho`, for reports and exports; NULL: there are none */
-	const char *only_run;	    /* one recording, which ends this server: see `until_end` */
-	bool until_end;		    /* of that run: it ends when that has ended and the last viewer left */
-	int64_t linger_ns;	    /* how long it waits for viewers to come back then */
-	const char *const *formats; /* names of exports, NULL at the end */
-	/* Its suffix and type; NULL: there is no such format. */
-	const char *(*format_suffix)(const char *name, const char **ret_type);
+	const char *program; /* the file of `tacho`, for reports and exports; NULL: there are none */
+	unsigned patience_s; /* how long a viewer may take nothing of what it is sent */
+	bool until_end;	     /* it ends when no recording is in progress and the last viewer has left */
+	int64_t linger_ns;   /* how long it waits for viewers to come back then */
 };
 
 struct serve;

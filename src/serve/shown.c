@@ -121,7 +121,7 @@ static int make_page(struct page_job *j)
 	if (r >= 0) {
 		(void)stat(j->h->item->about.path, &j->stamp);
 		__atomic_store_n(&j->h->nr_nodes, j->base->run->nr, __ATOMIC_RELAXED);
-		r = ticks_open(j->base->run, &ticks, &j->err);
+		r = ticks_open(j->base->run, true, &ticks, &j->err);
 	}
 	if (r >= 0)
 		r = ticks_look(ticks, &j->now);
@@ -291,45 +291,61 @@ static void drop_live(struct news_job *j)
 	j->live_base = base_unref(j->live_base);
 }
 
-/* From there on, with a reading that was begun for an earlier page where that has the same lines. */
-static int read_from(struct news_job *j, struct buf *err)
+static int read_own(struct news_job *j, struct buf *err)
 {
 	struct analysis_live *own = NULL;
+	int r = analysis_live_open(j->base->analysis, j->from_ns, &own, err);
+
+	if (r >= 0)
+		r = write_all(j, own);
+	analysis_live_close(own);
+	return r;
+}
+
+/* A reading that was begun for an earlier page goes on where that has the same lines. */
+static int keep_live(struct news_job *j, struct buf *err)
+{
 	int r = 0;
 
-	if (j->own) {
-		r = analysis_live_open(j->base->analysis, j->from_ns, &own, err);
-		if (r >= 0)
-			r = write_all(j, own);
-		analysis_live_close(own);
-		return r;
-	}
 	if (j->live && !analysis_live_fits(j->live, j->base->analysis))
 		drop_live(j);
-	if (!j->live) {
+	if (!j->ticks)
+		r = ticks_open(j->base->run, false, &j->ticks, err);
+	if (r >= 0 && !j->live) {
 		r = analysis_live_open(j->base->analysis, j->from_ns, &j->live, err);
 		if (r >= 0)
 			j->live_base = base_ref(j->base);
 	}
-	if (r >= 0)
-		r = write_all(j, j->live);
-	if (r < 0)
-		drop_live(j);
 	return r;
+}
+
+static int look(struct news_job *j)
+{
+	int r = analysis_live_look(j->live);
+
+	for (size_t i = 0; r >= 0 && i < j->base->run->nr; i++) {
+		int64_t last_ns, settled_ns;
+		bool ended;
+
+		analysis_live_node(j->live, i, &last_ns, &settled_ns, &ended);
+		ticks_told(j->ticks, i, last_ns, MAX(settled_ns, ended ? j->from_ns : -1), ended);
+	}
+	return r < 0 ? r : ticks_look(j->ticks, &j->now);
 }
 
 static int read_news(struct news_job *j)
 {
 	struct buf err;
-	int r = 0;
+	int r;
 
 	buf_init(&err, 4096);
-	if (!j->ticks)
-		r = ticks_open(j->base->run, &j->ticks, &err);
-	if (r >= 0)
-		r = ticks_look(j->ticks, &j->now);
-	if (r >= 0 && j->now.upto_ns > j->from_ns)
-		r = read_from(j, &err);
+	r = j->own ? read_own(j, &err) : keep_live(j, &err);
+	if (!j->own && r >= 0)
+		r = look(j);
+	if (!j->own && r >= 0 && j->now.upto_ns > j->from_ns)
+		r = write_all(j, j->live);
+	if (!j->own && r < 0)
+		drop_live(j);
 	buf_release(&err);
 	return r;
 }
@@ -353,9 +369,11 @@ static void news_add(struct shown *h, const struct news *n)
 /* Under the lock. */
 static void take_news(struct shown *h, struct news_job *j, int r)
 {
-	h->now = j->now;
-	h->lost = j->now.state == TICKS_SILENT;
-	h->silent_s = j->now.silent_s;
+	if (!j->own && r >= 0) {
+		h->now = j->now;
+		h->lost = j->now.state == TICKS_SILENT;
+		h->silent_s = j->now.silent_s;
+	}
 	if (j->from_ns == h->wanted_ns)
 		h->wanted_ns = -1;
 	if (r < 0) {

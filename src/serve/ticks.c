@@ -33,20 +33,42 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
+static int node_look(struct ticks_node *n)
+{
+	int r;
+
+	while (n->walk && !n->ended && (r = walk_next(n->walk)) != WALK_WAIT) {
+		if (r < 0)
+			return r;
+		if (r == 0) {
+			n->ended = true;
+			n->settled_ns = n->last_ns;
+			break;
+		}
+		n->settled_ns = n->last_ns;
+		n->last_ns = add_clamped(n->offset_ns, n->walk->time_ns);
+		n->came_ns = now_ns();
+	}
+	/* Nothing will come: its memory is given back. */
+	if (n->ended)
+		n->walk = walk_close(n->walk);
+	return 0;
+}
+
 static int node_open(struct ticks_node *n, const char *path)
 {
 	int r = walk_open(path, NULL, &n->walk);
 
-	n->last_ns = n->settled_ns = -1;
-	n->came_ns = now_ns();
 	if (r >= 0)
 		r = walk_seek(n->walk, INT64_MAX);
 	if (r >= 0)
 		r = walk_follow(n->walk, path);
+	if (r >= 0)
+		r = node_look(n);
 	return r;
 }
 
-int ticks_open(const struct run *run, struct ticks **ret, struct buf *reterr)
+int ticks_open(const struct run *run, bool follow, struct ticks **ret, struct buf *reterr)
 {
 	struct ticks *t = calloc(1, sizeof(*t));
 	struct run_node *align = NULL;
@@ -57,7 +79,9 @@ int ticks_open(const struct run *run, struct ticks **ret, struct buf *reterr)
 	for (; r >= 0 && t->nr < run->nr; t->nr++) {
 		t->node[t->nr].offset_ns = align[t->nr].offset_ns;
 		t->node[t->nr].interval_ns = align[t->nr].interval_ns;
-		r = node_open(&t->node[t->nr], run->path[t->nr]);
+		t->node[t->nr].last_ns = t->node[t->nr].settled_ns = -1;
+		t->node[t->nr].came_ns = now_ns();
+		r = follow ? node_open(&t->node[t->nr], run->path[t->nr]) : 0;
 		if (r < 0)
 			buf_addf(reterr, "%s: %s", run->path[t->nr], strerror(-r));
 	}
@@ -78,25 +102,6 @@ struct ticks *ticks_close(struct ticks *t)
 		free(t->node);
 	free(t);
 	return NULL;
-}
-
-static int node_look(struct ticks_node *n)
-{
-	int r;
-
-	while (!n->ended && (r = walk_next(n->walk)) != WALK_WAIT) {
-		if (r < 0)
-			return r;
-		if (r == 0) {
-			n->ended = true;
-			n->settled_ns = n->last_ns;
-			break;
-		}
-		n->settled_ns = n->last_ns;
-		n->last_ns = add_clamped(n->offset_ns, n->walk->time_ns);
-		n->came_ns = now_ns();
-	}
-	return 0;
 }
 
 static bool is_silent(const struct ticks_node *n, int64_t now)
@@ -141,4 +146,15 @@ int ticks_look(struct ticks *t, struct ticks_now *ret)
 	if (r >= 0)
 		sum_up(t, ret);
 	return r;
+}
+
+void ticks_told(struct ticks *t, size_t i, int64_t last_ns, int64_t settled_ns, bool ended)
+{
+	struct ticks_node *n = &t->node[i];
+
+	if (last_ns > n->last_ns)
+		n->came_ns = now_ns();
+	n->last_ns = MAX(n->last_ns, last_ns);
+	n->settled_ns = MAX(n->settled_ns, settled_ns);
+	n->ended = ended;
 }

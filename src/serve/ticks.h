@@ -21,7 +21,9 @@ struct ticks_now {
 	size_t nr_running;
 };
 
-int ticks_open(const struct run *run, struct ticks **ret, struct buf *reterr);
+/* With followers of its own; or without, for one who reads the run in any case and tells where it is. */
+int ticks_open(const struct run *run, bool follow, struct ticks **ret, struct buf *reterr);
+void ticks_told(struct ticks *t, size_t i, int64_t last_ns, int64_t settled_ns, bool ended);
 struct ticks *ticks_close(struct ticks *t);
 /* -ESTALE: a file was replaced or cut. */
 int ticks_look(struct ticks *t, struct ticks_now *ret);

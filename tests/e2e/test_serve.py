@@ -2,6 +2,7 @@
 tests/e2e/test_serve_page.py looks at it in a browser."""
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -277,6 +278,33 @@ def test_fifty_viewers_and_one_that_takes_nothing(live):
     stalled.close()
     for stream in streams:
         stream.close()
+
+
+def test_who_takes_nothing_is_cut_off(runs, tmp_path):
+    """Others go on meanwhile; a viewer that reads slowly stays."""
+    with (tmp_path / "large.tacho").open("wb") as large:
+        large.write((runs / "one.tacho").read_bytes())
+        large.truncate(1 << 26)
+    with serving(tmp_path, "--patience", "1s") as server:
+        run_id = server.ids()[0]
+        ask = f"GET /run/{run_id}/recording HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+        stalled, slow = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(2))
+        for one in (stalled, slow):
+            one.sendall(ask)
+        taken = 0
+        while taken < 1 << 26:
+            part = slow.recv(1 << 18)
+            assert part
+            taken += len(part)
+            time.sleep(0.01)
+        slow.close()
+        # What the kernel still had for it, and then the end before its time.
+        rest = 0
+        with contextlib.suppress(ConnectionError):
+            while part := stalled.recv(1 << 20):
+                rest += len(part)
+        assert rest < 1 << 25
+        stalled.close()
 
 
 # ---- who may ask ----
