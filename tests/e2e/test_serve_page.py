@@ -102,6 +102,7 @@ def look(browser, server):
 
     def open_page(**options):
         opened.append(Look(browser, server.url, **options))
+        until(lambda: server.streams, "a stream")
         opened[-1].eval("() => document.getElementById('panel-cpu').scrollIntoView({block: 'center'})")
         opened[-1].until("tacho.panels[0].u && tacho.feed.status.state === 'recording'")
         return opened[-1]
