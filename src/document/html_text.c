@@ -25,7 +25,7 @@ static void add_served_links(struct html *h)
 		"<a href=\"export/csv\">CSV</a> <a href=\"export/parquet\">Parquet</a></nav>\n");
 }
 
-/* A run whose end nobody knows yet is not one that has lost its end. */
+/* A run that goes on is not one that has lost its end. */
 static const char *outcome_or(const struct html *h, const char *text)
 {
 	bool runs = h->served && !strcmp(h->served->state, "recording");
@@ -161,7 +161,8 @@ static void add_finding(struct html *h, const struct finding *f)
 	const char *weight = finding_weight_name(f->weight);
 
 	buf_addf(h->out,
-		"<li class=\"finding %s\" data-key=\"finding-%s\"><h3><span class=\"weight\"><span aria-hidden=\"true\">%s</span> "
+		"<li class=\"finding %s\" data-key=\"finding-%s\"><h3><span class=\"weight\"><span "
+		"aria-hidden=\"true\">%s</span> "
 		"%s</span> ",
 		weight, f->id, symbol[f->weight], weight);
 	add_element(h->out, "<span>", f->title, "</span>");
