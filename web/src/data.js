@@ -23,7 +23,11 @@ export function unpack(packed, length) {
 	for (let i = 0; i < numbers; i++) {
 		const q = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
 		const from = packed.at + i * every;
-		if (q !== NOTHING)
+		if (q === NOTHING)
+			continue;
+		if (every === 1 && from < length)
+			values[from] = packed.lo + q * step;
+		else
 			values.fill(packed.lo + q * step, from, Math.min(from + every, length));
 	}
 	return values;
