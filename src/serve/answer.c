@@ -37,7 +37,8 @@ static void add_headers(struct MHD_Response *r)
 	buf_release(&policy);
 }
 
-enum MHD_Result answer_send(struct request *q, unsigned status, const char *type, struct MHD_Response *r)
+enum MHD_Result answer_send(
+	struct serve_request *q, unsigned status, const char *type, struct MHD_Response *r)
 {
 	enum MHD_Result sent;
 
@@ -60,12 +61,12 @@ static struct MHD_Response *response_of(struct shared *s)
 
 #define HTML "text/html; charset=utf-8"
 
-static enum MHD_Result send_text(struct request *q, unsigned status, const char *type, struct buf *text)
+static enum MHD_Result send_text(struct serve_request *q, unsigned status, const char *type, struct buf *text)
 {
 	return answer_send(q, status, type, response_of(shared_take(text)));
 }
 
-enum MHD_Result answer_say(struct request *q, unsigned status, const char *title, const char *text)
+enum MHD_Result answer_say(struct serve_request *q, unsigned status, const char *title, const char *text)
 {
 	struct buf out;
 
@@ -75,7 +76,7 @@ enum MHD_Result answer_say(struct request *q, unsigned status, const char *title
 }
 
 /* It is asked again when something has changed, or at that time. Under the lock. */
-enum MHD_Result answer_wait(struct request *q, int64_t until_ns)
+enum MHD_Result answer_wait(struct serve_request *q, int64_t until_ns)
 {
 	q->until_ns = until_ns;
 	q->suspended = true;
@@ -86,12 +87,12 @@ enum MHD_Result answer_wait(struct request *q, int64_t until_ns)
 
 /* ---- may they? ---- */
 
-static const char *header_of(struct request *q, const char *name)
+static const char *header_of(struct serve_request *q, const char *name)
 {
 	return MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, name);
 }
 
-static bool is_ours(const struct request *q)
+static bool is_ours(const struct serve_request *q)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
 	socklen_t size = sizeof(peer);
@@ -102,7 +103,7 @@ static bool is_ours(const struct request *q)
 
 /* A page of another site, or another program of this machine, made the browser ask. Following a link there is
  * no harm: nothing changes, and the other page does not see the answer. */
-static bool is_foreign(struct request *q)
+static bool is_foreign(struct serve_request *q)
 {
 	const char *site = header_of(q, "Sec-Fetch-Site"), *mode = header_of(q, "Sec-Fetch-Mode"),
 		   *to = header_of(q, "Sec-Fetch-Dest");
@@ -113,7 +114,7 @@ static bool is_foreign(struct request *q)
 		!serve_origin_is(header_of(q, "Origin"), header_of(q, "Host"));
 }
 
-static bool has_cookie(struct request *q)
+static bool has_cookie(struct serve_request *q)
 {
 	const char *value;
 	size_t len;
@@ -122,14 +123,14 @@ static bool has_cookie(struct request *q)
 		serve_same_secret(value, len, q->serve->token);
 }
 
-static bool has_token(struct request *q)
+static bool has_token(struct serve_request *q)
 {
 	const char *given = serve_bearer(header_of(q, "Authorization"));
 
 	return given && serve_same_secret(given, strlen(given), q->serve->token);
 }
 
-static enum MHD_Result send_signin(struct request *q)
+static enum MHD_Result send_signin(struct serve_request *q)
 {
 	struct buf out;
 
@@ -138,12 +139,12 @@ static enum MHD_Result send_signin(struct request *q)
 	return send_text(q, MHD_HTTP_FORBIDDEN, HTML, &out);
 }
 
-static enum MHD_Result refuse(struct request *q)
+static enum MHD_Result refuse(struct serve_request *q)
 {
 	return answer_say(q, MHD_HTTP_FORBIDDEN, "Refused", "This address is not served to this request.");
 }
 
-static enum MHD_Result sign_in(struct request *q)
+static enum MHD_Result sign_in(struct serve_request *q)
 {
 	struct serve *s = q->serve;
 	struct MHD_Response *r;
@@ -171,7 +172,7 @@ static enum MHD_Result sign_in(struct request *q)
 
 /* ---- the list ---- */
 
-static enum MHD_Result send_index(struct request *q)
+static enum MHD_Result send_index(struct serve_request *q)
 {
 	const char *from = MHD_lookup_connection_value(q->connection, MHD_GET_ARGUMENT_KIND, "from");
 	struct serve *s = q->serve;
@@ -213,7 +214,7 @@ static void add_progress(const struct shown *h, struct buf *out)
 		buf_addf(out, "Reading the recording: %.0f %%.", done * 100);
 }
 
-static enum MHD_Result send_page(struct request *q)
+static enum MHD_Result send_page(struct serve_request *q)
 {
 	struct shown *h = q->shown;
 	struct shared *page = NULL;
@@ -244,7 +245,7 @@ static enum MHD_Result send_page(struct request *q)
 	return send_text(q, MHD_HTTP_OK, HTML, &out);
 }
 
-static enum MHD_Result send_bare(struct request *q)
+static enum MHD_Result send_bare(struct serve_request *q)
 {
 	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
 	char to[ID_DIGITS + 2];
@@ -256,7 +257,7 @@ static enum MHD_Result send_bare(struct request *q)
 }
 
 /* -EAGAIN: it waits for the list. */
-static int find_run(struct request *q)
+static int find_run(struct serve_request *q)
 {
 	struct serve *s = q->serve;
 	int r = 0;
@@ -274,7 +275,7 @@ static int find_run(struct request *q)
 	return r;
 }
 
-static enum MHD_Result send_of_run(struct request *q)
+static enum MHD_Result send_of_run(struct serve_request *q)
 {
 	int r = find_run(q);
 
@@ -296,7 +297,7 @@ static enum MHD_Result send_of_run(struct request *q)
 
 /* ---- all of them ---- */
 
-static enum MHD_Result answer_by_place(struct request *q)
+static enum MHD_Result answer_by_place(struct serve_request *q)
 {
 	switch (q->address.place) {
 	case PLACE_NONE:
@@ -308,7 +309,7 @@ static enum MHD_Result answer_by_place(struct request *q)
 	}
 }
 
-static enum MHD_Result answer(struct request *q, const char *method)
+static enum MHD_Result answer(struct serve_request *q, const char *method)
 {
 	struct serve *s = q->serve;
 	struct MHD_Response *r;
@@ -330,9 +331,9 @@ static enum MHD_Result answer(struct request *q, const char *method)
 	return answer_by_place(q);
 }
 
-static struct request *request_new(struct serve *s, struct MHD_Connection *c, const char *url)
+static struct serve_request *request_new(struct serve *s, struct MHD_Connection *c, const char *url)
 {
-	struct request *q = calloc(1, sizeof(*q));
+	struct serve_request *q = calloc(1, sizeof(*q));
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD),
 				       *socket =
 					       MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -360,7 +361,7 @@ static struct request *request_new(struct serve *s, struct MHD_Connection *c, co
 enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const char *url,
 	const char *method, const char *version, const char *upload, size_t *upload_size, void **con_cls)
 {
-	struct request *q = *con_cls;
+	struct serve_request *q = *con_cls;
 
 	(void)version, (void)upload;
 	if (!q) {
@@ -379,7 +380,7 @@ void serve_completed(
 	void *cls, struct MHD_Connection *c, void **con_cls, enum MHD_RequestTerminationCode code)
 {
 	struct serve *s = cls;
-	struct request *q = *con_cls;
+	struct serve_request *q = *con_cls;
 
 	(void)c, (void)code;
 	if (!q)

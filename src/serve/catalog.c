@@ -47,7 +47,7 @@ static int by_age(const void *a, const void *b)
 }
 
 /* Takes what the list says of it. */
-static int take_item(struct catalog *c, struct listed *l, const struct stat *st)
+static int take_item(struct serve_catalog *c, struct listed *l, const struct stat *st)
 {
 	struct catalog_item *item = calloc(1, sizeof(*item)),
 			    **more = item ? ARRAY_ADD(c->item, c->nr) : NULL;
@@ -64,7 +64,7 @@ static int take_item(struct catalog *c, struct listed *l, const struct stat *st)
 	return 0;
 }
 
-static int take_listing(struct serve *s, struct listing *l, struct catalog *c)
+static int take_listing(struct serve *s, struct listing *l, struct serve_catalog *c)
 {
 	int r = 0;
 
@@ -79,7 +79,7 @@ static int take_listing(struct serve *s, struct listing *l, struct catalog *c)
 	return r;
 }
 
-static int read_root(struct serve *s, const struct serve_root *root, struct catalog *c)
+static int read_root(struct serve *s, const struct serve_root *root, struct serve_catalog *c)
 {
 	const struct listing_query q = {.recursive = true, .glance = true, .whole = true};
 	_cleanup_(freep) char *path = NULL;
@@ -101,7 +101,7 @@ static int read_root(struct serve *s, const struct serve_root *root, struct cata
 }
 
 /* The same path may lie below two of them. */
-static void drop_doubles(struct catalog *c)
+static void drop_doubles(struct serve_catalog *c)
 {
 	size_t nr = 0;
 
@@ -116,18 +116,18 @@ static void drop_doubles(struct catalog *c)
 	c->nr = nr;
 }
 
-void catalog_free(struct catalog *c)
+void catalog_free(struct serve_catalog *c)
 {
 	for (size_t i = 0; i < c->nr; i++)
 		catalog_unref(c->item[i]);
 	free(c->item);
-	*c = (struct catalog){0};
+	*c = (struct serve_catalog){0};
 }
 
 static void catalog_read(void *arg)
 {
 	struct serve *s = arg;
-	struct catalog c = {0}, old;
+	struct serve_catalog c = {0}, old;
 	int64_t begin = serve_now();
 	int r = 0;
 
@@ -148,7 +148,7 @@ static void catalog_read(void *arg)
 
 bool catalog_fresh(struct serve *s)
 {
-	struct catalog *c = &s->catalog;
+	struct serve_catalog *c = &s->catalog;
 	int64_t now = serve_now();
 
 	if (c->made_ns && now - c->made_ns < MAX(OLD_NS, COSTS * c->cost_ns))

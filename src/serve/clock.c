@@ -1,5 +1,6 @@
-/* The thread that looks at the clock: who has waited long enough, who is too slow with a request, who has
- * left, and for which run there may be something new. Without anybody it sleeps until somebody comes. */
+/* The thread that looks at the clock: which requests have waited long enough, which clients are too slow with
+ * theirs, which have left, and for which run there may be something new. Without connections it sleeps until
+ * one comes. */
 #include "serve/internal.h"
 
 #include "serve/stream.h"
@@ -21,7 +22,7 @@ int64_t serve_now(void)
 	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-static void resume(struct request *q)
+static void resume(struct serve_request *q)
 {
 	q->suspended = false;
 	MHD_resume_connection(q->connection);
@@ -31,7 +32,7 @@ void serve_wake(struct serve *s)
 {
 	int64_t now = serve_now();
 
-	for (struct request *q = s->request; q; q = q->next)
+	for (struct serve_request *q = s->request; q; q = q->next)
 		if (q->suspended && (!q->streams || stream_has_news(q, now)))
 			resume(q);
 	pthread_cond_signal(&s->change);
@@ -40,7 +41,7 @@ void serve_wake(struct serve *s)
 /* Their sockets are not looked at while they are suspended. */
 static void find_gone(struct serve *s)
 {
-	for (struct request *q = s->request; q; q = q->next) {
+	for (struct serve_request *q = s->request; q; q = q->next) {
 		struct pollfd p = {.fd = q->fd, .events = POLLRDHUP};
 
 		if (q->suspended && p.fd >= 0 && poll(&p, 1, 0) > 0 &&
@@ -55,7 +56,7 @@ static int64_t look_at_requests(struct serve *s, int64_t now)
 {
 	int64_t next = INT64_MAX;
 
-	for (struct request *q = s->request; q; q = q->next) {
+	for (struct serve_request *q = s->request; q; q = q->next) {
 		if (!q->suspended)
 			continue;
 		if (now >= q->until_ns || (q->streams && stream_has_news(q, now)))

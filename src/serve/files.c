@@ -12,7 +12,7 @@
 #define CHUNK ((size_t)64 << 10)
 #define DRAWN_NS (30 * NSEC_PER_SEC)
 
-static const char *name_of(const struct request *q)
+static const char *name_of(const struct serve_request *q)
 {
 	const char *path = q->shown->item->about.path, *slash = strrchr(path, '/');
 
@@ -20,7 +20,7 @@ static const char *name_of(const struct request *q)
 }
 
 static enum MHD_Result send_named(
-	struct request *q, struct MHD_Response *r, const char *name, const char *type)
+	struct serve_request *q, struct MHD_Response *r, const char *name, const char *type)
 {
 	struct buf disposition;
 
@@ -32,7 +32,7 @@ static enum MHD_Result send_named(
 	return answer_send(q, MHD_HTTP_OK, type, r);
 }
 
-static enum MHD_Result send_nothing(struct request *q)
+static enum MHD_Result send_nothing(struct serve_request *q)
 {
 	return answer_say(q, MHD_HTTP_NOT_FOUND, "Not found", "There is no such file here.");
 }
@@ -100,13 +100,13 @@ static int tar_directory(struct serve *s, struct tar *t, const char *path, const
 	return r;
 }
 
-static enum MHD_Result send_tar(struct request *q, struct tar *t, const char *name)
+static enum MHD_Result send_tar(struct serve_request *q, struct tar *t, const char *name)
 {
 	return send_named(q, MHD_create_response_from_callback(tar_size(t), CHUNK, read_tar, t, free_tar),
 		name, "application/x-tar");
 }
 
-static enum MHD_Result send_directory(struct request *q)
+static enum MHD_Result send_directory(struct serve_request *q)
 {
 	_cleanup_(freep) char *name = NULL;
 	struct tar *t = NULL;
@@ -122,7 +122,7 @@ static enum MHD_Result send_directory(struct request *q)
 	return send_nothing(q);
 }
 
-static enum MHD_Result send_recording(struct request *q)
+static enum MHD_Result send_recording(struct serve_request *q)
 {
 	struct MHD_Response *r;
 
@@ -155,7 +155,7 @@ static const char *type_of(const struct made *m)
 }
 
 /* That of the recording, with the ending of what it is now. */
-static char *made_name(const struct request *q, const struct made *m)
+static char *made_name(const struct serve_request *q, const struct made *m)
 {
 	const char *name = name_of(q), *dot = m->name ? strrchr(m->name, '.') : NULL;
 	size_t n = strlen(name), suffix = strlen(RECORDING_SUFFIX);
@@ -170,7 +170,7 @@ static char *made_name(const struct request *q, const struct made *m)
 }
 
 /* Of several files the descriptors live with what was made, and that with the request. */
-static enum MHD_Result send_made(struct request *q)
+static enum MHD_Result send_made(struct serve_request *q)
 {
 	struct made *m = q->made;
 	_cleanup_(freep) char *name = made_name(q, m);
@@ -191,7 +191,7 @@ static enum MHD_Result send_made(struct request *q)
 	return r ? send_named(q, r, name, type_of(m)) : send_nothing(q);
 }
 
-static enum MHD_Result make(struct request *q)
+static enum MHD_Result make(struct serve_request *q)
 {
 	struct serve *s = q->serve;
 	struct stat st;
@@ -211,7 +211,7 @@ static enum MHD_Result make(struct request *q)
 
 /* ---- curves ---- */
 
-static enum MHD_Result send_curve(struct request *q)
+static enum MHD_Result send_curve(struct serve_request *q)
 {
 	struct serve *s = q->serve;
 	struct catalog_item *item;
@@ -235,7 +235,7 @@ static enum MHD_Result send_curve(struct request *q)
 		   : send_nothing(q);
 }
 
-enum MHD_Result files_send(struct request *q)
+enum MHD_Result files_send(struct serve_request *q)
 {
 	switch (q->address.place) {
 	case PLACE_RECORDING:
@@ -247,7 +247,7 @@ enum MHD_Result files_send(struct request *q)
 	}
 }
 
-void files_end(struct request *q)
+void files_end(struct serve_request *q)
 {
 	if (q->made)
 		make_drop(q->made);

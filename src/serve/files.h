@@ -5,8 +5,8 @@
 #include "serve/internal.h"
 #include "serve/tar.h"
 
-enum MHD_Result files_send(struct request *q);
-void files_end(struct request *q); /* under the lock */
+enum MHD_Result files_send(struct serve_request *q);
+void files_end(struct serve_request *q); /* under the lock */
 
 /* Made by a program of ours in a directory of its own, which is gone when all of it is open. */
 struct made {
@@ -15,7 +15,7 @@ struct made {
 	enum serve_place what;
 	char format[FORMAT_NAME_MOST + 1];
 	unsigned refs;	 /* under the lock */
-	bool abandoned;	 /* atomic: nobody wants it any more */
+	bool abandoned;	 /* atomic: the viewer has left */
 	bool done;	 /* under the lock */
 	int status;	 /* 0, or the status of an answer that says why not */
 	char *trouble;	 /* in words; NULL: none */

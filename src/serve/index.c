@@ -179,7 +179,7 @@ static void add_pages(struct buf *out, size_t from, size_t nr)
 
 int index_page(struct serve *s, size_t from, struct buf *out)
 {
-	const struct catalog *c = &s->catalog;
+	const struct serve_catalog *c = &s->catalog;
 
 	from = from < c->nr ? from : 0;
 	page_served_head(out, "Recordings", "index");

@@ -2,7 +2,7 @@
  *
  * One lock guards all that is shared; nothing is read or computed under it. Three kinds of threads: one that
  * answers (libmicrohttpd's), those that read recordings (work.h), and one that looks at the clock (clock.c),
- * which sleeps for ever when there is nobody to look for. */
+ * which sleeps for ever while there is no viewer. */
 #ifndef SERVE_INTERNAL_H
 #define SERVE_INTERNAL_H
 
@@ -31,7 +31,7 @@ struct catalog_item {
 	unsigned refs;
 };
 
-struct catalog {
+struct serve_catalog {
 	struct catalog_item **item; /* in progress first, then the newest first */
 	size_t nr, nr_running;
 	int64_t made_ns; /* when it was read; 0: never */
@@ -45,7 +45,7 @@ struct catalog_item *catalog_unref(struct catalog_item *item);
 struct catalog_item *catalog_find(struct serve *s, const char *id);
 /* Reads it anew if it is old; false: it is not ready yet. Under the lock. */
 bool catalog_fresh(struct serve *s);
-void catalog_free(struct catalog *c);
+void catalog_free(struct serve_catalog *c);
 
 /* ---- one run ---- */
 
@@ -104,8 +104,8 @@ void shown_free_all(struct serve *s);
 
 /* ---- requests ---- */
 
-struct request {
-	struct request *next, **link;
+struct serve_request {
+	struct serve_request *next, **link;
 	struct serve *serve;
 	struct MHD_Connection *connection;
 	int fd;
@@ -138,13 +138,13 @@ struct serve {
 	pthread_t clock;
 	bool has_clock, ends;
 	struct roots roots;
-	struct catalog catalog;
+	struct serve_catalog catalog;
 	struct shown *shown;
 	struct work *work, *makers, *sketchers;
 	struct sketch *sketch; /* sketch.c */
 	uint64_t sketches_used;
 	struct MHD_Daemon *daemon;
-	struct request *request;
+	struct serve_request *request;
 	struct peer *peer;
 	size_t nr_peers;
 	uint64_t wrong_tokens;

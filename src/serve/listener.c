@@ -60,7 +60,7 @@ static int address_of(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* Nobody answers there any more: its server was killed. */
+/* Its server was killed: no process answers there any more. */
 static bool is_stale(const char *path)
 {
 	struct sockaddr_un address;

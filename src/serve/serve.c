@@ -79,7 +79,7 @@ static void resume_all(struct serve *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->ends = true;
-	for (struct request *q = s->request; q; q = q->next) {
+	for (struct serve_request *q = s->request; q; q = q->next) {
 		q->gone = true;
 		if (q->suspended) {
 			q->suspended = false;
@@ -138,7 +138,7 @@ void serve_count(struct serve *s, size_t *ret_nr, size_t *ret_running)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The run, if any, is over, and nobody looks any more. */
+/* The run, if any, is over, and the last viewer has left. */
 bool serve_is_done(struct serve *s)
 {
 	int64_t now = serve_now();

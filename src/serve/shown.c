@@ -1,7 +1,7 @@
 /* A run that is looked at: its page, made once for all viewers, and the news behind it, each made once, too.
  *
  * A page is made in a thread of its own and stays until it is old: of a finished run until its file changes,
- * of one in progress for ten seconds at least, or fifty times what it cost, and only while somebody looks.
+ * of one in progress for ten seconds at least, or fifty times what it cost, and only while there are viewers.
  * News are made of what the page was made of (struct base), so that only what is new is read. Both are kept
  * within limits; a viewer that stands somewhere else gets news of its own from there, which is the same work
  * once more. */
@@ -22,7 +22,7 @@
 #define KEPT_BYTES ((size_t)256 << 20)
 #define NEWS_BYTES ((size_t)256 << 20)
 #define NEWS_AT_ONCE 16
-#define FORGET_NS (120 * NSEC_PER_SEC) /* what is only needed while somebody looks */
+#define FORGET_NS (120 * NSEC_PER_SEC) /* what is only needed for viewers */
 
 /* ---- what a page is made of ---- */
 

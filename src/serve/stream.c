@@ -10,7 +10,7 @@
 
 #define SILENCE_NS (15 * NSEC_PER_SEC)
 
-static bool is_at_end(const struct shown *h, const struct request *q)
+static bool is_at_end(const struct shown *h, const struct serve_request *q)
 {
 	return h->ended && (q->at_ns >= h->after_ns || !h->base);
 }
@@ -20,7 +20,7 @@ static struct shared *own_event(struct buf *text)
 	return shared_take(text);
 }
 
-static struct shared *page_event(struct request *q, bool ended)
+static struct shared *page_event(struct serve_request *q, bool ended)
 {
 	struct buf out;
 
@@ -49,7 +49,7 @@ static struct shared *plain_event(const char *text)
 }
 
 /* The next thing to say; NULL: nothing now. Under the lock. */
-static struct shared *next_event(struct request *q, int64_t now)
+static struct shared *next_event(struct serve_request *q, int64_t now)
 {
 	struct shown *h = q->shown;
 	const struct news *n = h->base || h->ended ? shown_news(h, q->at_ns) : NULL;
@@ -74,7 +74,7 @@ static struct shared *next_event(struct request *q, int64_t now)
 	return now - q->spoke_ns >= SILENCE_NS ? plain_event("event: alive\ndata: {}") : NULL;
 }
 
-bool stream_has_news(struct request *q, int64_t now)
+bool stream_has_news(struct serve_request *q, int64_t now)
 {
 	struct shown *h = q->shown;
 
@@ -90,7 +90,7 @@ bool stream_has_news(struct request *q, int64_t now)
 
 static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t most)
 {
-	struct request *q = cls;
+	struct serve_request *q = cls;
 	struct serve *s = q->serve;
 	int64_t now = serve_now();
 	ssize_t n = 0;
@@ -120,7 +120,7 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t most)
 }
 
 /* Where the viewer stands; false: nowhere. */
-static bool find_place(struct request *q, int64_t *ret_page)
+static bool find_place(struct serve_request *q, int64_t *ret_page)
 {
 	const char *last = MHD_lookup_connection_value(q->connection, MHD_HEADER_KIND, "Last-Event-ID"),
 		   *after = MHD_lookup_connection_value(q->connection, MHD_GET_ARGUMENT_KIND, "after");
@@ -134,7 +134,7 @@ static bool find_place(struct request *q, int64_t *ret_page)
 	return after != NULL;
 }
 
-enum MHD_Result stream_begin(struct request *q)
+enum MHD_Result stream_begin(struct serve_request *q)
 {
 	struct shown *h = q->shown;
 	struct MHD_Response *r;
@@ -174,7 +174,7 @@ enum MHD_Result stream_begin(struct request *q)
 	return answer_send(q, MHD_HTTP_OK, "text/event-stream", r);
 }
 
-void stream_end(struct request *q)
+void stream_end(struct serve_request *q)
 {
 	if (q->streams)
 		q->shown->viewers--;
