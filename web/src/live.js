@@ -8,6 +8,7 @@ import {inPlace, morph} from "./morph.js";
 
 const LEAST_MS = 200; /* between two drawings, and ten times what one of them took */
 const TELL_MS = 3000; /* a state that lasts no longer is not told to who cannot see it */
+const SILENT_MS = 5000; /* before that is said */
 const RETRY_MS = 3000;
 const FETCH_MS = 120000;
 const KEPT_LETTERS = 4e6; /* of events, to add them again to a newer page that does not have them yet */
@@ -44,7 +45,7 @@ export function startLive(page) {
 		letters = feed.kept.reduce((sum, news) => sum + news.letters, 0);
 		if (BigInt(feed.stream.id) < after)
 			feed.stream.id = String(after);
-		const lacking = feed.kept.length ? BigInt(feed.kept[0].before) > after : BigInt(feed.stream.id) > after;
+		const lacking = feed.kept.length ? BigInt(feed.kept[0].before) > after || !feed.kept.every(fits) : BigInt(feed.stream.id) > after;
 		if (lacking) {
 			feed.kept = [];
 			feed.stream.id = String(after);
@@ -67,6 +68,11 @@ export function startLive(page) {
 			end();
 		else if (lacking)
 			feed.stream.again();
+	}
+
+	/* Another node came: the newer page, which must be there soon, has it. */
+	function fits(news) {
+		return news.data.nodes?.length === page.data.nodes.length;
 	}
 
 	function add(news) {
@@ -121,7 +127,8 @@ export function startLive(page) {
 			if (BigInt(id) <= feed.after)
 				return;
 			const news = {id, before, letters: text.length, data: JSON.parse(text)};
-			add(news);
+			if (fits(news))
+				add(news);
 			keep(news);
 			status.set("recording");
 			drawing.soon();
@@ -221,7 +228,7 @@ function makeStatus({data, view}) {
 	const spoken = el("p", {class: "sr", role: "status", "aria-live": "polite"});
 	const help = el("p", {class: "warning-line", role: "alert", hidden: true});
 	const live = button("Live", () => toggleFollowing(view), {class: "follow", title: "Follow what is new (l)"});
-	let told = "recording", timer = 0, clock = 0, since = 0;
+	let told = "recording", timer = 0, clock = 0, since = 0, waiting = 0;
 	chip.append(el("span", {class: "dot", "aria-hidden": "true"}), text);
 	document.querySelector(".controls").prepend(chip, live);
 	document.querySelector(".bar").append(spoken, help);
@@ -239,6 +246,7 @@ function makeStatus({data, view}) {
 	const status = {
 		state: "recording",
 		set(state) {
+			clearTimeout(waiting);
 			if (status.state === state && state !== "ended") {
 				status.tick();
 				return;
@@ -253,10 +261,11 @@ function makeStatus({data, view}) {
 			clock = state === "silent" ? setInterval(status.tick, 1000) : 0;
 			status.tick();
 		},
+		/* Of a busy machine a moment's silence means nothing. */
 		silent(seconds) {
 			since = Date.now() - 1000 * seconds;
-			status.set("silent");
-			status.tick();
+			clearTimeout(waiting);
+			waiting = setTimeout(() => status.state !== "ended" && status.set("silent"), Math.max(0, SILENT_MS - 1000 * seconds));
 		},
 		/* The server is there; whether the recorder is it will say. */
 		connected() {
@@ -276,6 +285,8 @@ function makeStatus({data, view}) {
 	return status;
 }
 
+const silence = (seconds) => seconds < 120 ? `${seconds} s` : moment(seconds, 1);
+
 function words(state, data, since) {
 	switch (state) {
 	case "recording":
@@ -283,7 +294,7 @@ function words(state, data, since) {
 	case "reconnecting":
 		return "reconnecting…";
 	case "silent":
-		return `silent for ${Math.max(0, Math.round((Date.now() - since) / 1000))} s`;
+		return `silent for ${silence(Math.max(0, Math.round((Date.now() - since) / 1000)))}`;
 	case "ended":
 		return "the job has ended";
 	case "refused":

@@ -56,13 +56,17 @@ function startPrinting(panels) {
 			panel.rebuild();
 		}
 	};
+	let near = new Set();
 	addEventListener("beforeprint", () => {
+		near = new Set(panels.filter((panel) => panel.near));
 		setPrinting(true);
 		draw();
 	});
 	addEventListener("afterprint", () => {
 		setPrinting(false);
 		draw();
+		for (const panel of panels)
+			panel.near = near.has(panel);
 	});
 }
 
