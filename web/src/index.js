@@ -9,7 +9,8 @@ const EVERY_MS = 5000;
 export function startIndex(list) {
 	startTheme({themeChanged() {}});
 	const filter = makeFilter(list);
-	const inProgress = () => list.querySelector(".state.recording") !== null;
+	/* In an empty list the first one is waited for. */
+	const waits = () => list.querySelector(".state.recording") !== null || list.querySelector("tbody tr") === null;
 	const seen = () => document.visibilityState === "visible";
 	let busy = false;
 
@@ -37,7 +38,7 @@ export function startIndex(list) {
 			image.src = `${image.getAttribute("src").split("?")[0]}?at=${Date.now()}`;
 	}
 
-	setInterval(() => seen() && inProgress() && renew(), EVERY_MS);
+	setInterval(() => seen() && waits() && renew(), EVERY_MS);
 	document.addEventListener("visibilitychange", () => seen() && renew());
 	addEventListener("pageshow", (event) => event.persisted && renew());
 	window.tacho = {renew};
