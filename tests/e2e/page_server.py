@@ -76,6 +76,7 @@ class Server:
         self.port = 0
         self.change = threading.Condition()
         self.refusing = None  # a status
+        self.mute = False  # streams are there and say nothing
         self.asked = []  # (path, after or None)
         self.streams = []
         self.pages_wait = threading.Event()  # cleared: pages are not answered until it is set
@@ -101,6 +102,7 @@ class Server:
         self.http.shutdown()
         self.http.server_close()
         self.tell(None)
+        self.speak()
 
     @property
     def url(self):
@@ -137,7 +139,7 @@ class Server:
         try:
             while True:
                 with self.change:
-                    self.change.wait_for(lambda: mine or self.run.ticks > sent)
+                    self.change.wait_for(lambda: not self.mute and (mine or self.run.ticks > sent))
                     told, mine[:] = list(mine), []
                     if self.run.ticks > sent:
                         told.insert(0, ("data", self.run.news(sent)))
@@ -157,6 +159,11 @@ class Server:
     def tick(self, number=1):
         with self.change:
             self.run.ticks += number
+            self.change.notify_all()
+
+    def speak(self):
+        with self.change:
+            self.mute = False
             self.change.notify_all()
 
     def tell(self, event):

@@ -364,9 +364,10 @@ def test_sleep(server, look):
     cdp = seen.context.new_cdp_session(seen.page)
     cdp.send("Network.enable")
     cdp.send("Network.emulateNetworkConditions", {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
-    with server.change:
-        server.run.ticks = 50  # nobody is told
+    server.mute = True
+    server.tick(30)
     cdp.send("Network.emulateNetworkConditions", {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+    server.speak()
     has(seen, 50)
     is_exact(seen, 50)
     seen.close(unreachable=True)
@@ -379,9 +380,11 @@ def test_stream_without_a_sign_of_life_is_opened_anew(browser, server):
     page.clock.install()
     page.goto(server.url)
     until(lambda: len(server.streams) == 1, "the stream")
-    with server.change:
-        server.run.ticks = 33  # nobody is told
+    server.mute = True
+    server.tick(13)
     page.clock.fast_forward("02:00")
+    until(lambda: len(server.asked_for("/events")) == 2, "another stream")
+    server.speak()
     until(lambda: page.evaluate("tacho.data.end === 33"), "the ticks of the night")
     assert server.asked_for("/events") == [str(20 * NS)] * 2
     context.close()
