@@ -376,8 +376,7 @@ static int combine_panel(struct analysis *s, struct analysis_panel *p)
 	return p->mean == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* All nodes together, where a panel asks for it. */
-static int combine_all(struct analysis *s)
+int analysis_combine(struct analysis *s)
 {
 	int r = 0;
 
@@ -469,7 +468,8 @@ struct analysis_second {
 static int second_begin(struct analysis *s, const struct analysis_options *o, struct analysis_second *b,
 	struct analysis_whole *whole, struct buf *reterr)
 {
-	const struct curves_options options = curves_of(s, o->from_s, o->to_s, points_of(o, s->run->nr));
+	double to_s = isnan(o->to_s) && o->upto_ns ? analysis_behind_s(o->upto_ns) : o->to_s;
+	const struct curves_options options = curves_of(s, o->from_s, to_s, points_of(o, s->run->nr));
 	int r = panels_plan(s, &b->plan);
 
 	if (r >= 0)
@@ -519,12 +519,13 @@ static int read_second(struct analysis *s, const struct analysis_options *o, str
 	run_events_reading_free(b.events);
 	stats_reading_free(b.stats);
 	s->courses = courses_free(s->courses);
-	free(b.plan.query);
+	s->query = b.plan.query;
+	s->nr_queries = b.plan.nr;
 	free(whole->plan.query);
 	if (r < 0)
 		return r;
 	set_range(s, o);
-	r = combine_all(s);
+	r = analysis_combine(s);
 	if (r >= 0 && !is_part(o))
 		analysis_settle(s);
 	return r;
@@ -585,6 +586,13 @@ struct analysis *analysis_free(struct analysis *s)
 {
 	if (!s)
 		return NULL;
+	if (s->page) {
+		curves_free(s->curves);
+		run_events_free(s->events);
+		free(s->panel);
+		free(s);
+		return NULL;
+	}
 	findings_free(s->findings);
 	courses_free(s->courses);
 	stats_free(s->stats);
@@ -601,6 +609,7 @@ struct analysis *analysis_free(struct analysis *s)
 	free(s->panel);
 	free(s->keep);
 	free(s->keep_row);
+	free(s->query);
 	free(s);
 	return NULL;
 }

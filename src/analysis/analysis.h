@@ -69,6 +69,7 @@ struct analysis_options {
 	const char *phase;   /* whose time that is, as the user named it; NULL: of none */
 	/* When it began and ended, from the first pass; may end the program. */
 	void (*phase_times)(const struct summary *s, const char *phase, double *ret_from_s, double *ret_to_s);
+	int64_t upto_ns;  /* curves end with this tick; 0: with the last. Nothing else changes */
 	uint32_t points;  /* for each curve; 0: the curves's own choice */
 	size_t processes; /* with curves of their own, more than charts name; 0: 500 */
 	const struct progress *progress;
@@ -109,17 +110,47 @@ struct analysis {
 	struct panel *own; /* panels that no table knows: counters that this run asked for */
 	size_t nr_own;
 	size_t first_finding_query; /* of finding_query[], in the curves */
+	struct curves_query *query; /* all that the curves were asked */
+	size_t nr_queries;
+	const struct analysis
+		*page; /* of what is new of a run (analysis/on.c): the whole of which it goes on */
 };
 
 int analysis_read(const struct run *run, const struct analysis_options *options, struct analysis **ret,
 	struct buf *reterr);
 struct analysis *analysis_free(struct analysis *s);
+/* What is new of a run that goes on: read from where the last reading ended, so that it costs what is new.
+ * `page` was read of all of it and must live as long; ticks up to the time `after_ns` of the run were told.
+ */
+struct analysis_live;
+int analysis_live_open(
+	const struct analysis *page, int64_t after_ns, struct analysis_live **ret, struct buf *reterr);
+struct analysis_live *analysis_live_close(struct analysis_live *l);
+/* A later page has the same questions and processes: its news can come from here, too. */
+bool analysis_live_fits(const struct analysis_live *l, const struct analysis *page);
+/* Reads on, for analysis_live_node() to say where the recordings are. A negative errno: -ESTALE … */
+int analysis_live_look(struct analysis_live *l);
+/* As curves_live_node(), in times of the run; -1: none. */
+void analysis_live_node(const struct analysis_live *l, size_t i, int64_t *ret_last_ns,
+	int64_t *ret_settled_ns, bool *ret_ended);
+/* News up to `upto_ns`, or (*ret_upto_ns) up to an earlier tick when there is much: curves, none reduced, and
+ * what happened. Lines, panels and names are those of `page`, so that each can be told from it; all that only
+ * a whole reading tells is the page's (summary, processes, statistics, findings). Values at the end are
+ * settled only if a later tick is there, or the recording has ended. */
+int analysis_live_read(struct analysis_live *l, const struct analysis *page, int64_t upto_ns,
+	struct analysis **ret, int64_t *ret_upto_ns, struct buf *reterr);
 /* When everything is read of the whole run: lines get the numbers of the statistics (settle.c). */
 void analysis_settle(struct analysis *s);
 /* The same for one line of a metric, by the statistics of whose it is; whether they know the metric at all.
  */
 void curves_line_settle(struct curves_line *line, const char *metric, const struct stats_row *row);
 bool is_settled(const char *metric);
+
+/* Between that tick and the next: the times of ticks are sums of fractions. */
+static inline double analysis_behind_s(int64_t tick_ns)
+{
+	return ((double)tick_ns + 100) / 1e9;
+}
 
 /* The window leaves nothing of the run out. Its length is added up in several ways: a microsecond is nothing.
  */

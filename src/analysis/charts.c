@@ -511,6 +511,8 @@ static size_t nodes_shown(const struct analysis *s, uint32_t *ret)
 {
 	size_t nr = 0;
 
+	if (s->page)
+		return nodes_shown(s->page, ret);
 	if (s->nr_nodes > NODES_SHOWN && s->nr_panels)
 		return nodes_pick(s, s->panel[0].whole[0], NODES_SHOWN, ret);
 	for (uint32_t i = 0; i < s->nr_nodes; i++)
@@ -570,7 +572,7 @@ int charts_make(const struct analysis *s, struct charts **ret)
 	if (!f)
 		return -ENOMEM;
 	r = charts_room(f, s);
-	if (r >= 0 && s->to_s > s->from_s)
+	if (r >= 0 && (s->page || s->to_s > s->from_s))
 		nr = nodes_shown(s, node);
 	if (r >= 0 && nr && nr < s->nr_nodes && s->nr_nodes > NODES_SHOWN &&
 		asprintf(&f->note, "of %zu nodes the %zu that differ most have charts of their own",

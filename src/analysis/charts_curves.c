@@ -451,10 +451,13 @@ static int by_number(const void *a, const void *b)
 
 size_t nodes_pick(const struct analysis *s, int query, size_t most, uint32_t *ret)
 {
-	_cleanup_(freep) struct distance *all = calloc(s->nr_nodes + 1, sizeof(*all));
+	_cleanup_(freep) struct distance *all = NULL;
 	double sum = 0;
 	size_t nr = 0;
 
+	if (s->page)
+		return nodes_pick(s->page, query, most, ret);
+	all = calloc(s->nr_nodes + 1, sizeof(*all));
 	for (uint32_t node = 0; all && node < s->nr_nodes; node++) {
 		size_t n;
 		const struct curves_line *line = lines_of(s, query, node, &n);

@@ -75,6 +75,8 @@ const char *chart_value(char out[static UNITS_SIZE], const struct draft *d, doub
 const char *process_label(struct owned *m, const struct process_row *row);
 const char *others_label(struct owned *m, size_t nr); /* "12 others" */
 void id_from(char *text);
+/* All nodes together, where a panel asks for it. */
+int analysis_combine(struct analysis *s);
 /* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */
 size_t nodes_pick(const struct analysis *s, int query, size_t most, uint32_t *ret);
 #endif

@@ -109,6 +109,9 @@ static const char *how_to_build(const char *file)
 		{"tacho-push",
 			"`./dev build` makes it and installs the library that it needs "
 			"(libcurl4-openssl-dev)"},
+		{"tacho-serve",
+			"`./dev build` makes it and installs the library that it needs "
+			"(libmicrohttpd-dev)"},
 		{"tacho-export", "`./dev build` makes it"},
 	};
 	size_t i = 0;

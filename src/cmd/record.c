@@ -561,6 +561,7 @@ static void record_end(struct recording *r, const char *how)
 	if (r->sink.error)
 		pairs_str(&p, "write_error", strerrorname_np(-r->sink.error));
 	record_push(r); /* if the job was too short for it before */
+	record_serve(r);
 	e = store_finish(r->sink.store, &p);
 	if (e == 0 && pairs_find(&p, "gap_ticks"))
 		e = r->sink.flush_error;
@@ -613,6 +614,7 @@ static void record_until_the_end(struct recording *r)
 			record_log_described(r);
 			described = true;
 			record_push(r);
+			record_serve(r);
 			resident_give_back();
 		}
 		record_describe_groups(r);

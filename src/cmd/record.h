@@ -58,6 +58,7 @@ struct recording {
 	bool pushes; /* --push: the pushers were started */
 	pid_t pusher[OPT_LIST_MAX];
 	unsigned nr_pushers;
+	bool serves;		/* --serve: the server was started */
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;
@@ -125,6 +126,14 @@ void job_node_began(struct recording *r);
 const char *job_node_ended(struct recording *r, bool only_waits);
 const char *job_node_target(const struct recording *r); /* what it is attached to; NULL: we are alone */
 
+/* record_beside.c: a text as words with blanks between, of which one in quotation marks may have some; and
+ * another tacho with these words (NULL at the end), which the recorder does not wait for. `speaks`: it has
+ * our stderr. */
+#define BESIDE_WORDS_MOST 128
+size_t beside_words(char *text, char **ret, size_t most);
+pid_t beside_start(struct recording *r, char **word, bool speaks);
+/* record_serve.c: starts the server, once. */
+void record_serve(struct recording *r);
 /* record_push.c: says what is missing for --push; starts the pushers, once; what the user is told at the end.
  */
 void record_push_check(struct recording *r);

@@ -124,6 +124,12 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"everything is sent; a server that is slow or down delays nothing. Options of tacho push may follow "
 			"in the same word: --push 'mlflow --experiment demo --every 30s'. What it has to say is in "
 			"NAME.push.log. May be repeated."},
+	{0, "serve", NULL, OPT_FLAG, INTO(serve), .not_from_env = true,
+		.help = "show it in a browser while it runs",
+		.detail = "Starts 'tacho serve' beside the job and prints where. It reads the recording and delays nothing. It ends when the job has "
+			"ended and the last viewer has left."},
+	{0, "serve-with", "OPTIONS", OPT_TEXT, INTO(serve_with), .not_from_env = true,
+		.help = "--serve with options of tacho serve: '--port 8080'"},
 	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
 		.help = "write what was recorded at least this often",
 		.detail = "A crash of the machine or a SIGKILL of the recorder loses at most this much "

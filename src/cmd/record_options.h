@@ -31,13 +31,15 @@ struct record_options {
 	int children;			   /* 0 or 1 */
 	const char *max_cpus, *max_memory; /* as given; checked */
 	const char *until_file;
-	struct opt_list push;		    /* sinks */
+	struct opt_list push; /* sinks */
+	bool serve;
+	const char *serve_with;		    /* words for tacho serve */
 	const char *run_log;		    /* template; NULL: none */
 	struct opt_list watch, phase, mark; /* for log_watch_open() */
 	bool force, quiet, verbose, summary, json;
 };
 
-enum { NR_RECORD_OPTS = 26 };
+enum { NR_RECORD_OPTS = 28 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
 /* Checks beyond the rows: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in

@@ -3,24 +3,16 @@
 #include "cmd/record.h"
 
 #include "base/owned.h"
-#include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/external.h"
 #include "cmd/push.h"
 #include "query/run.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#define WORDS_MOST 128
 
 /* The sink of "mlflow --experiment demo" or "influx=URL". */
 static bool is_sink(const char *spec)
@@ -73,46 +65,10 @@ static char *log_of(const char *recording)
 	return asprintf(&path, "%.*s.push.log", (int)n, recording) < 0 ? NULL : path;
 }
 
-/* "mlflow --experiment demo": words with blanks between; one in quotation marks may have some. */
-static size_t split_words(char *text, char **ret, size_t most)
+static pid_t start_pusher(struct recording *r, const char *recording, const char *log, char *spec)
 {
+	char *word[BESIDE_WORDS_MOST + 8];
 	size_t nr = 0;
-
-	while (*(text += strspn(text, " \t")) && nr < most) {
-		char *to = text, quote = 0;
-
-		ret[nr++] = text;
-		for (; *text && (quote || !strchr(" \t", *text)); text++)
-			if (quote ? *text == quote : *text == '\'' || *text == '"')
-				quote = quote ? 0 : *text;
-			else
-				*to++ = *text;
-		if (*text)
-			text++;
-		*to = 0;
-	}
-	return nr;
-}
-
-/* What the shell had open for us is the job's: who waits for the end of such a pipe, or for such a lock, does
- * not wait for the pusher. Before Linux 5.9 one by one. */
-static void close_from(unsigned first)
-{
-	long most = sysconf(_SC_OPEN_MAX);
-
-	if (syscall(SYS_close_range, first, ~0U, 0) == 0)
-		return;
-	for (long fd = first; fd < MIN(most, 65536); fd++)
-		close((int)fd);
-}
-
-/* In the new process: it has nothing of the job's terminal, files and signals. */
-static void become_pusher(const char *recording, const char *log, char *spec)
-{
-	char program[PATH_MAX], *word[WORDS_MOST + 8];
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	size_t nr = 0;
-	sigset_t none;
 
 	word[nr++] = (char *)"tacho";
 	word[nr++] = (char *)"push";
@@ -120,22 +76,10 @@ static void become_pusher(const char *recording, const char *log, char *spec)
 	word[nr++] = (char *)"--log";
 	word[nr++] = (char *)log;
 	word[nr++] = (char *)"--to";
-	nr += split_words(spec, word + nr, WORDS_MOST);
+	nr += beside_words(spec, word + nr, BESIDE_WORDS_MOST);
 	word[nr++] = (char *)recording;
 	word[nr] = NULL;
-	setsid();
-	for (int fd = 0; fd < 3 && null >= 0; fd++)
-		dup2(null, fd);
-	close_from(3);
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	setpriority(PRIO_PROCESS, 0, 10);
-	rights_drop();
-	if (external_self(program, sizeof(program)))
-		execve(program, word, rights_environment());
-	_exit(EXIT_CANNOT);
+	return beside_start(r, word, false);
 }
 
 void record_push(struct recording *r)
@@ -152,15 +96,9 @@ void record_push(struct recording *r)
 
 		if (!is_sink(list->item[i] + strspn(list->item[i], " \t")))
 			continue;
-		pid = log && spec ? fork() : -1;
-		if (pid == 0)
-			become_pusher(path, log, spec);
-		if (pid > 0) {
-			engine_leave_out_too(r->engine, pid);
+		pid = log && spec ? start_pusher(r, path, log, spec) : -1;
+		if (pid > 0)
 			r->pusher[r->nr_pushers++] = pid;
-		} else {
-			warning("cannot start tacho push: %s", strerror(errno));
-		}
 	}
 }
 

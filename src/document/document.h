@@ -19,6 +19,23 @@ int page_data(const struct analysis *s, const struct charts *f, struct buf *out)
 int page_html(const struct analysis *s, const struct charts *f, const struct painter *painter, bool still,
 	struct buf *out);
 bool page_is_live(void);
+
+/* A page that a server keeps up to date (src/serve): what its data have beside all else. */
+struct page_live {
+	int64_t after_ns;  /* up to which tick of the run they are */
+	const char *state; /* "recording", "ended", "lost" */
+};
+int page_html_live(
+	const struct analysis *s, const struct charts *f, const struct page_live *live, struct buf *out);
+/* What is new, as one JSON object: {from_s, to_s, nodes, panels, phases, events} (docs/serve.md). Of what
+ * analysis_read_on() gave. */
+int page_news(const struct analysis *s, const struct charts *f, struct buf *out);
+/* Another page of that server: from the beginning to the open body, which has that class; and the script. The
+ * policy is that of the header Content-Security-Policy; `hash` of another script may be in it (NULL: none).
+ */
+void page_served_head(struct buf *out, const char *title, const char *kind);
+void page_served_script(struct buf *out);
+void page_served_policy(struct buf *out, const char *hash);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
 int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
 /* Its beginning: what was run, what is found in it and what to ask for next time. */

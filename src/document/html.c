@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "document/embedded_page.h"
 #include "document/html.h"
+#include "document/page_internal.h"
 #include "analysis/outline.h"
 
 #include <math.h>
@@ -149,22 +150,58 @@ static int add_panels(struct html *h)
 
 /* ---- the page ---- */
 
-void html_head(struct buf *out, const char *title, bool live)
+static void add_policy(struct buf *out, bool script, const char *own, const char *more)
 {
-	buf_addf(out,
-		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s",
-		embedded_page.style_hash);
-	if (live)
-		buf_addf(out, "'; script-src '%s", embedded_page.script_hash);
+	buf_addf(out, "default-src 'none'; style-src '%s'", embedded_page.style_hash);
+	if (script || own)
+		buf_adds(out, "; script-src");
+	if (script)
+		buf_addf(out, " '%s'", embedded_page.script_hash);
+	if (own)
+		buf_addf(out, " '%s'", own);
+	buf_addf(out, "; %s; base-uri 'none'; form-action 'none'", more);
+}
+
+#define SERVED "img-src 'self' data:; connect-src 'self'"
+
+static void add_head(struct buf *out, const char *title, const char *kind, bool script, bool served)
+{
+	buf_adds(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+	/* Browsers would ask the server for a picture of it. */
+	if (served)
+		buf_adds(out, "<link rel=\"icon\" href=\"data:,\">\n");
+	if (!served) { /* else it is a header, which says more */
+		buf_adds(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"");
+		add_policy(out, script, NULL, "img-src data:");
+		buf_adds(out, "\">\n");
+	}
 	buf_adds(out,
-		"'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"referrer\" content=\"no-referrer\">\n"
 		"<meta name=\"generator\" content=\"tacho " TACHO_VERSION "\">\n");
 	add_element(out, "<title>", title, "</title>\n");
-	buf_addf(out, "<style>%s</style>\n</head>\n<body class=\"%s\">\n", embedded_page.style,
-		live ? "live" : "still");
+	buf_addf(out, "<style>%s</style>\n</head>\n<body class=\"%s\">\n", embedded_page.style, kind);
+}
+
+void html_head(struct buf *out, const char *title, bool live)
+{
+	add_head(out, title, live ? "live" : "still", live, false);
+}
+
+void page_served_head(struct buf *out, const char *title, const char *kind)
+{
+	add_head(out, title, kind, page_is_live(), true);
+}
+
+void page_served_policy(struct buf *out, const char *hash)
+{
+	add_policy(out, page_is_live(), hash, SERVED "; frame-ancestors 'self'");
+}
+
+void page_served_script(struct buf *out)
+{
+	if (page_is_live())
+		buf_addf(out, "<script>%s</script>\n", embedded_page.script);
 }
 
 static void add_link(struct html *h, const char *to, const char *prefix, const char *title)
@@ -197,7 +234,7 @@ static int add_script(struct html *h)
 		return 0;
 	/* Made to stand here: nothing in it can end the element. */
 	buf_adds(h->out, "<script type=\"application/json\" id=\"data\">");
-	r = page_data(h->s, h->charts, h->out);
+	r = page_data_live(h->s, h->charts, h->served, h->out);
 	buf_addf(h->out, "</script>\n<script>%s</script>\n", embedded_page.script);
 	return r;
 }
@@ -206,7 +243,7 @@ static int add_page(struct html *h)
 {
 	int r;
 
-	html_head(h->out, h->o->title, h->live);
+	add_head(h->out, h->o->title, h->live ? "live" : "still", h->live, h->served);
 	html_header(h);
 	add_bar(h);
 	buf_adds(h->out, "<main>\n");
@@ -225,19 +262,32 @@ static int add_page(struct html *h)
 	return r < 0 ? r : h->out->err;
 }
 
+static int make_page(struct html *h)
+{
+	int r = outline_make(h->s, &h->o);
+
+	if (r < 0)
+		return r;
+	r = add_page(h);
+	outline_free(h->o);
+	return r;
+}
+
 int page_html(const struct analysis *s, const struct charts *f, const struct painter *painter, bool still,
 	struct buf *out)
 {
 	struct html h = {
 		.s = s, .charts = f, .painter = painter, .live = page_is_live() && !still, .out = out};
-	int r;
 
 	if (!h.live && (!painter || !painter->svg))
 		return -EINVAL;
-	r = outline_make(s, &h.o);
-	if (r < 0)
-		return r;
-	r = add_page(&h);
-	outline_free(h.o);
-	return r;
+	return make_page(&h);
+}
+
+int page_html_live(
+	const struct analysis *s, const struct charts *f, const struct page_live *live, struct buf *out)
+{
+	struct html h = {.s = s, .charts = f, .live = true, .served = live, .out = out};
+
+	return page_is_live() ? make_page(&h) : -EINVAL;
 }

@@ -11,7 +11,8 @@ struct html {
 	const struct charts *charts;
 	const struct painter *painter;
 	struct outline *o;
-	bool live; /* the script draws */
+	bool live;			/* the script draws */
+	const struct page_live *served; /* by a server, which keeps it up to date; NULL: a file */
 	struct buf *out;
 };
 

@@ -15,12 +15,33 @@ static void add_fact(struct html *h, const char *open, const char *text, const c
 		add_element(h->out, open, text, close);
 }
 
+/* Of a page that a server shows: back to its list, and what it hands out. */
+static void add_served_links(struct html *h)
+{
+	buf_adds(h->out,
+		"<nav class=\"served\" aria-label=\"This recording\"><a href=\"../../\">All recordings</a>"
+		"<span class=\"sub\">Download</span> <a href=\"recording\">recording</a> "
+		"<a href=\"report.html\">HTML</a> <a href=\"report.pdf\">PDF</a> "
+		"<a href=\"export/csv\">CSV</a> <a href=\"export/parquet\">Parquet</a></nav>\n");
+}
+
+/* A run that goes on is not one that has lost its end. */
+static const char *outcome_or(const struct html *h, const char *text)
+{
+	bool runs = h->served && !strcmp(h->served->state, "recording");
+
+	return runs && !strcmp(text, h->o->outcome) ? "in progress" : text;
+}
+
 void html_header(struct html *h)
 {
 	const struct figure *code = &h->s->summary->figure[FIG_EXIT_CODE];
 	bool good = !code->why && code->value == 0, bad = !h->s->summary->figure[FIG_EXIT_SIGNAL].why;
 
-	add_element(h->out, "<header>\n<h1><bdi>", h->o->title, "</bdi></h1>\n");
+	buf_adds(h->out, "<header>\n");
+	if (h->served)
+		add_served_links(h);
+	add_element(h->out, "<h1><bdi>", h->o->title, "</bdi></h1>\n");
 	add_fact(h, "<p class=\"message\"><bdi>", h->o->message, "</bdi></p>\n");
 	add_fact(h, "<p class=\"window\"><bdi>", h->o->window, "</bdi></p>\n");
 	buf_adds(h->out, "<p class=\"facts\">");
@@ -28,7 +49,7 @@ void html_header(struct html *h)
 		good			    ? "<span class=\"good\">✓ "
 			: bad || !code->why ? "<span class=\"bad\">✗ "
 					    : "<span>",
-		h->o->outcome, "</span>");
+		outcome_or(h, h->o->outcome), "</span>");
 	add_fact(h, " <strong>", h->o->job, "</strong>");
 	add_fact(h, h->s->nr_nodes > 1 ? " <span>nodes <bdi>" : " <span>on <bdi>", h->o->nodes,
 		"</bdi></span>");
@@ -89,7 +110,7 @@ void html_tiles(struct html *h)
 		add_value(h, fact->value);
 		add_meter(h, fact->name);
 		if (*fact->detail)
-			add_element(h->out, "<dd class=\"more\">", fact->detail, "</dd>");
+			add_element(h->out, "<dd class=\"more\">", outcome_or(h, fact->detail), "</dd>");
 		buf_adds(h->out, "</div>\n");
 	}
 	buf_adds(h->out, "</dl>\n");
@@ -140,9 +161,10 @@ static void add_finding(struct html *h, const struct finding *f)
 	const char *weight = finding_weight_name(f->weight);
 
 	buf_addf(h->out,
-		"<li class=\"finding %s\"><h3><span class=\"weight\"><span aria-hidden=\"true\">%s</span> "
+		"<li class=\"finding %s\" data-key=\"finding-%s\"><h3><span class=\"weight\"><span "
+		"aria-hidden=\"true\">%s</span> "
 		"%s</span> ",
-		weight, symbol[f->weight], weight);
+		weight, f->id, symbol[f->weight], weight);
 	add_element(h->out, "<span>", f->title, "</span>");
 	if (chart) {
 		buf_addf(h->out, "<a class=\"see\" href=\"#panel-%s\" data-panel=\"%s\"", chart->id,

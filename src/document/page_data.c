@@ -85,7 +85,7 @@ static void add_summary(struct json *j, const struct analysis *s)
 }
 
 /* Marks of nothing but numbers are curves. */
-static void add_events(struct json *j, const char *key, const struct run_event *m, size_t nr)
+void page_events(struct json *j, const char *key, const struct run_event *m, size_t nr)
 {
 	size_t told = 0;
 
@@ -182,7 +182,18 @@ static void add_note(struct json *j, const struct analysis *s, const struct char
 
 /* ---- all of it ---- */
 
-static void write_all(const struct analysis *s, const struct charts *f, struct buf *out)
+static void add_live(struct json *j, const struct page_live *live)
+{
+	if (!live)
+		return;
+	json_object(j, "live");
+	json_int(j, "after", live->after_ns);
+	json_str(j, "state", live->state);
+	json_end_object(j);
+}
+
+static void write_all(
+	const struct analysis *s, const struct charts *f, const struct page_live *live, struct buf *out)
 {
 	struct json j;
 
@@ -191,12 +202,13 @@ static void write_all(const struct analysis *s, const struct charts *f, struct b
 	json_int(&j, "format", 1);
 	json_str(&j, "generator", "tacho " TACHO_VERSION);
 	add_title(&j, s);
+	add_live(&j, live);
 	add_window(&j, s);
 	add_summary(&j, s);
 	findings_json(&j, s->findings);
 	page_nodes(&j, s);
-	add_events(&j, "phases", s->events->phase, s->events->nr_phases);
-	add_events(&j, "events", s->events->event, s->events->nr_events);
+	page_events(&j, "phases", s->events->phase, s->events->nr_phases);
+	page_events(&j, "events", s->events->event, s->events->nr_events);
 	page_panels(&j, s, f);
 	add_stats(&j, s->stats);
 	page_processes(&j, s);
@@ -205,7 +217,7 @@ static void write_all(const struct analysis *s, const struct charts *f, struct b
 }
 
 /* From the end, since it becomes longer. */
-static void hide_sharps(struct buf *out, size_t from)
+void page_hide_sharps(struct buf *out, size_t from)
 {
 	static const char hidden[] = "\\u003c";
 	const size_t len = sizeof(hidden) - 1;
@@ -230,11 +242,33 @@ static void hide_sharps(struct buf *out, size_t from)
 }
 
 /* It is most of a page: so it is made where it stands, and never copied. */
-int page_data(const struct analysis *s, const struct charts *f, struct buf *out)
+int page_data_live(
+	const struct analysis *s, const struct charts *f, const struct page_live *live, struct buf *out)
 {
 	size_t from = out->len;
 
-	write_all(s, f, out);
-	hide_sharps(out, from);
+	write_all(s, f, live, out);
+	page_hide_sharps(out, from);
+	return out->err;
+}
+
+int page_data(const struct analysis *s, const struct charts *f, struct buf *out)
+{
+	return page_data_live(s, f, NULL, out);
+}
+
+int page_news(const struct analysis *s, const struct charts *f, struct buf *out)
+{
+	struct json j;
+
+	json_init(&j, out, false);
+	json_object(&j, NULL);
+	json_num(&j, "from_s", s->from_s);
+	json_num(&j, "to_s", s->to_s);
+	page_nodes(&j, s);
+	page_news_panels(&j, s, f);
+	page_events(&j, "phases", s->events->phase, s->events->nr_phases);
+	page_events(&j, "events", s->events->event, s->events->nr_events);
+	json_end_object(&j);
 	return out->err;
 }

@@ -91,11 +91,11 @@ static void add_packed(struct json *j, const char *key, const float *value, size
 
 /* ---- times ---- */
 
-static void add_times(struct json *j, const struct curves_node *node)
+static void add_times(struct json *j, const struct curves_node *node, bool exact)
 {
 	size_t nr = node->nr_times;
 	double step = nr > 1 ? (node->time_s[nr - 1] - node->time_s[0]) / (double)(nr - 1) : 1;
-	bool even = true;
+	bool even = !exact;
 
 	for (size_t i = 0; i < nr && even; i++)
 		even = fabs(node->time_s[i] - (node->time_s[0] + step * (double)i)) < step * 0.01;
@@ -108,7 +108,8 @@ static void add_times(struct json *j, const struct curves_node *node)
 		json_array(j, "values");
 		/* Milliseconds: recordings are not finer. */
 		for (size_t i = 0; i < nr; i++)
-			json_num(j, NULL, (double)round_i64(node->time_s[i] * 1e3) / 1e3);
+			json_num(j, NULL,
+				exact ? node->time_s[i] : (double)round_i64(node->time_s[i] * 1e3) / 1e3);
 		json_end_array(j);
 	}
 	json_end_object(j);
@@ -127,7 +128,7 @@ void page_nodes(struct json *j, const struct analysis *s)
 		page_number(j, "step_s", node->step_s);
 		json_bool(j, "reduced", node->reduced);
 		json_uint(j, "ticks", node->ticks);
-		add_times(j, node);
+		add_times(j, node, s->page);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -146,6 +147,22 @@ static void add_process(struct json *j, uint32_t process)
 		json_null(j, "process");
 	else
 		json_uint(j, "process", process);
+}
+
+/* What is new of a line: enough to find it in the page. */
+static void add_news(struct json *j, const struct chart_curve *c, const struct chart_source *from)
+{
+	size_t first, end;
+
+	find_known(c->mean, c->nr, &first, &end);
+	if (first == end)
+		return;
+	json_object(j, NULL);
+	json_str(j, "name", c->name);
+	json_uint(j, "node", from->node);
+	add_process(j, from->process);
+	add_packed(j, "mean", c->mean, c->nr, 1);
+	json_end_object(j);
 }
 
 static void add_line(struct json *j, const struct chart_curve *c, const struct chart_source *from, bool range,
@@ -175,13 +192,16 @@ static size_t every_for(size_t lines, size_t points)
 	return MAX((lines * points + PANEL_NUMBERS - 1) / PANEL_NUMBERS, (size_t)1);
 }
 
-static void add_curves(struct json *j, const struct chart *c, const struct chart_source *source)
+static void add_curves(struct json *j, const struct chart *c, const struct chart_source *source, bool news)
 {
 	size_t every =
 		c->form == CHART_LINES ? 1 : every_for(c->nr_curves, c->nr_curves ? c->curve[0].nr : 0);
 
 	for (size_t i = 0; i < c->nr_curves; i++)
-		add_line(j, &c->curve[i], &source[i], c->form == CHART_LINES, every);
+		if (news)
+			add_news(j, &c->curve[i], &source[i]);
+		else
+			add_line(j, &c->curve[i], &source[i], c->form == CHART_LINES, every);
 }
 
 /* Everybody who has a line in the curves, not only those that the chart names. */
@@ -221,7 +241,11 @@ static void add_all_processes(struct json *j, const struct analysis *s, int quer
 			analysis_process_name(&s->processes->row[source.process], &name);
 		}
 		curve.name = (char *)name.data;
-		add_line(j, &curve, &source, false, curve.color == CHART_OTHERS && !line->others ? every : 1);
+		if (s->page)
+			add_news(j, &curve, &source);
+		else
+			add_line(j, &curve, &source, false,
+				curve.color == CHART_OTHERS && !line->others ? every : 1);
 		buf_release(&name);
 	}
 }
@@ -288,6 +312,18 @@ static void add_total(struct json *j, const struct chart *c)
 		add_packed(j, "total_high", c->total->high, c->total->nr, 1);
 }
 
+static void add_lines(struct json *j, const struct analysis *s, const struct charts *f, size_t i)
+{
+	const struct analysis_panel *p = f->panel[i];
+
+	json_array(j, "lines");
+	if (has_all_processes(p->row))
+		add_all_processes(j, s, p->query[0], f->node[i] < 0 ? 0 : (uint32_t)f->node[i]);
+	else
+		add_curves(j, &f->item[i], f->source[i], s->page);
+	json_end_array(j);
+}
+
 static void add_panel(struct json *j, const struct analysis *s, const struct charts *f, size_t i)
 {
 	static const char *const form[] = {[CHART_LINES] = "lines",
@@ -310,12 +346,7 @@ static void add_panel(struct json *j, const struct analysis *s, const struct cha
 	page_number(j, "y_most", c->y_most);
 	add_levels(j, c);
 	add_peaks(j, c);
-	json_array(j, "lines");
-	if (has_all_processes(p->row))
-		add_all_processes(j, s, p->query[0], f->node[i] < 0 ? 0 : (uint32_t)f->node[i]);
-	else
-		add_curves(j, c, f->source[i]);
-	json_end_array(j);
+	add_lines(j, s, f, i);
 	add_total(j, c);
 	add_spans(j, c, f->source[i]);
 	json_end_object(j);
@@ -326,5 +357,17 @@ void page_panels(struct json *j, const struct analysis *s, const struct charts *
 	json_array(j, "panels");
 	for (size_t i = 0; i < f->nr; i++)
 		add_panel(j, s, f, i);
+	json_end_array(j);
+}
+
+void page_news_panels(struct json *j, const struct analysis *s, const struct charts *f)
+{
+	json_array(j, "panels");
+	for (size_t i = 0; i < f->nr; i++) {
+		json_object(j, NULL);
+		json_str(j, "id", f->item[i].id);
+		add_lines(j, s, f, i);
+		json_end_object(j);
+	}
 	json_end_array(j);
 }

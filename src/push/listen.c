@@ -2,6 +2,7 @@
 #include "push/listen.h"
 
 #include "base/sigmask.h"
+#include "base/token_file.h"
 #include "push/listen_request.h"
 
 #include <netdb.h>
@@ -434,7 +435,7 @@ int listen_new(const struct listen_options *o, struct listen **ret, struct buf *
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = !l->content_type  ? -ENOMEM
 		: l->wake < 0 ? -errno
-			      : listen_token(o->token_file, &l->token, reterr);
+			      : token_of_file(o->token_file, &l->token, reterr);
 	if (r >= 0)
 		r = open_socket(l, o->address, reterr);
 	if (r >= 0)

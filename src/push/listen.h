@@ -24,8 +24,6 @@ int listen_put(struct listen *l, const struct buf *page);
 const char *listen_url(const struct listen *l); /* "http://127.0.0.1:9464/metrics" */
 /* How often the page was taken, and the longest time between two of these. */
 uint64_t listen_taken(struct listen *l, int64_t *ret_longest_ns);
-/* The text of the file without the end of its line. It is made with random bytes when there is none. */
-int listen_token(const char *path, char **ret, struct buf *reterr);
 /* Whether "[ADDRESS:]PORT" can be understood: the parts, of which *ret_host is NULL where none is given. The
  * caller frees both. */
 int listen_parse(const char *text, char **ret_host, char **ret_port, struct buf *reterr);

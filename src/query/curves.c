@@ -13,7 +13,7 @@ static void curves_line_release(struct curves_line *line)
 	*line = (struct curves_line){0};
 }
 
-static void columns_free(struct curves_column *column, size_t nr)
+void curves_columns_free(struct curves_column *column, size_t nr)
 {
 	for (size_t i = 0; column && i < nr; i++) {
 		free((char *)column[i].name);
@@ -38,12 +38,12 @@ struct curves *curves_free(struct curves *s)
 	}
 	free(s->line);
 	free(s->node);
-	columns_free(s->column, s->nr_columns);
+	curves_columns_free(s->column, s->nr_columns);
 	free(s);
 	return NULL;
 }
 
-static int curves_columns(struct curves *s, const struct curves_question *q)
+int curves_columns(struct curves *s, const struct curves_question *q)
 {
 	s->column = calloc(q->nr + 1, sizeof(*s->column));
 	if (!s->column)
@@ -61,7 +61,7 @@ static int curves_columns(struct curves *s, const struct curves_question *q)
 	return 0;
 }
 
-static int curves_nodes(struct curves *s, const struct run *run, struct buf *reterr)
+int curves_nodes(struct curves *s, const struct run *run, struct buf *reterr)
 {
 	struct run_node *node = NULL;
 	int r = run_align(run, &node, reterr);
@@ -82,7 +82,7 @@ static int curves_nodes(struct curves *s, const struct run *run, struct buf *ret
 }
 
 /* From [node][query] to lines by query, then node. */
-static int curves_gather(struct curves *s, struct curves_answer *answer, size_t nr_queries)
+int curves_gather(struct curves *s, struct curves_answer *answer, size_t nr_queries)
 {
 	size_t nr = 0;
 
@@ -140,7 +140,7 @@ static void swap_text(const char **a, const char **b)
 }
 
 /* What one recording says of a column is added to what the ones before it said. */
-static void take_column(struct curves_column *to, struct curves_column *from)
+void curves_column_take(struct curves_column *to, struct curves_column *from)
 {
 	if (from->help && !*to->help) { /* the query's name stood for it */
 		swap_text(&to->name, &from->name);
@@ -172,8 +172,8 @@ static void take_columns(struct curves_reading *all)
 		struct curves_column *column = TAKE_PTR(all->column[all->nr_taken]);
 
 		for (size_t i = 0; i < nr; i++)
-			take_column(&all->curves->column[i], &column[i]);
-		columns_free(column, nr);
+			curves_column_take(&all->curves->column[i], &column[i]);
+		curves_columns_free(column, nr);
 	}
 }
 
@@ -181,7 +181,7 @@ static int guest_open(void *arg, uint32_t node, struct walk *s, struct walk_obse
 {
 	struct curves_reading *all = arg;
 
-	columns_free(all->column[node], all->question.nr);
+	curves_columns_free(all->column[node], all->question.nr);
 	all->column[node] = calloc(all->question.nr + 1, sizeof(**all->column));
 	if (!all->column[node])
 		return -ENOMEM;
@@ -259,7 +259,7 @@ struct curves_reading *curves_reading_free(struct curves_reading *all)
 		free(all->answer[i].line);
 	}
 	for (size_t i = 0; all->column && i < nr; i++)
-		columns_free(all->column[i], all->question.nr);
+		curves_columns_free(all->column[i], all->question.nr);
 	free(all->answer);
 	free(all->column);
 	free(all->is_read);

@@ -119,6 +119,28 @@ int curves_guest(const struct run *run, const struct curves_query *query, size_t
 	struct buf *reterr);
 int curves_finish(struct curves_reading *r, struct curves **ret);
 struct curves_reading *curves_reading_free(struct curves_reading *r);
+/* Recordings that grow, read on from where they were: curves of what came since the last time. The queries,
+ * the run and what the options point at must live as long. */
+struct curves_live;
+int curves_live_open(const struct run *run, const struct curves_query *query, size_t nr,
+	const struct curves_options *options, struct curves_live **ret, struct buf *reterr);
+/* Reads what is there, but no more than some thousand ticks of a recording that were not taken yet; nothing
+ * behind `upto_s`, but for the tick that settles what is before it. Gives the time up to which all of them
+ * were read: then it is upto_s. An event was among it. A negative errno: -EBADMSG, -ESTALE … */
+int curves_live_read(struct curves_live *l, double upto_s, double *ret_read_s, bool *ret_events);
+/* Where one of them is: its last tick, up to which one its values are settled (-INFINITY: none), and whether
+ * its recorder has ended. */
+void curves_live_node(
+	const struct curves_live *l, size_t i, double *ret_last_s, double *ret_settled_s, bool *ret_ended);
+/* The curves up to that time, which was read, without what was taken before. */
+int curves_live_take(struct curves_live *l, double upto_s, struct curves **ret);
+struct curves_live *curves_live_close(struct curves_live *l);
+/* The lines of another reading of the same run with the same questions, in its order, with what this one has
+ * of them: nothing, where it has no such line; its own others are dropped. Columns and the lines' numbers
+ * (average, most …) are those of the other. -ENOMEM */
+int curves_arrange(struct curves *s, const struct curves *as);
+/* The numbers of the lines that were combined since then, likewise. */
+void curves_take_numbers(struct curves *s, const struct curves *as);
 /* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
  * name, and one for the others of processes, on the axis of a new node that is added to the curves once
  * (named "all nodes"). Of what several recordings of one machine saw of it, the most counts. By the column's

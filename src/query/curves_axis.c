@@ -118,6 +118,28 @@ void axis_tick(struct curves_axis *a, double time, double before, bool gap)
 	a->has_now = true;
 }
 
+uint32_t axis_upto(const struct curves_axis *a, double time)
+{
+	uint32_t nr = 0;
+
+	while (nr < a->nr && a->slot[nr].last <= time)
+		nr++;
+	return nr;
+}
+
+void axis_forget(struct curves_axis *a, uint32_t nr)
+{
+	memmove(a->slot, a->slot + nr, (a->nr - nr) * sizeof(*a->slot));
+	a->nr -= nr;
+	a->nr_used = a->nr_gaps = 0;
+	for (uint32_t i = 0; i < a->nr; i++) {
+		a->nr_used += a->slot[i].ticks > 0;
+		a->nr_gaps += a->slot[i].gap;
+	}
+	a->now.slot -= MIN(a->now.slot, nr);
+	a->late.slot -= MIN(a->late.slot, nr);
+}
+
 /* A point for what was lost stands between its neighbours. */
 static double gap_time(const struct curves_axis *a, uint32_t slot, double last)
 {

@@ -165,6 +165,17 @@ void curve_remap(struct curve_reduction *t, const uint32_t *map)
 	t->cap = point ? MAX(nr, 1u) : 0;
 }
 
+void curve_forget(struct curve_reduction *t, uint32_t nr)
+{
+	uint32_t gone = t->first < nr ? MIN(nr - t->first, t->nr) : 0;
+
+	if (gone && gone < t->nr)
+		memmove(t->point, t->point + gone, (t->nr - gone) * sizeof(*t->point));
+	t->nr -= gone;
+	t->first = t->first + gone > nr ? t->first + gone - nr : 0;
+	t->slot -= MIN(t->slot, nr);
+}
+
 /* ---- what is kept ---- */
 
 enum point_part { PART_MEAN, PART_LOW, PART_HIGH };

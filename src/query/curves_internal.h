@@ -41,6 +41,9 @@ void axis_release(struct curves_axis *a);
 bool axis_is_full(const struct curves_axis *a, double time, bool gap);
 void axis_widen(struct curves_axis *a);
 void axis_tick(struct curves_axis *a, double time, double before, bool gap);
+/* How many slots end with this time, and the axis without so many of its first ones. */
+uint32_t axis_upto(const struct curves_axis *a, double time);
+void axis_forget(struct curves_axis *a, uint32_t nr);
 /* Makes the node's times, and in map[] the index of each slot. -ENOMEM */
 int axis_finish(struct curves_axis *a, struct curves_node *node, double interval_s);
 
@@ -85,6 +88,8 @@ void curve_put(struct curve_reduction *t, const struct clock *c, double value);
 /* A slot ends before this tick, or something was lost. */
 void curve_break(struct curve_reduction *t, const struct clock *c);
 void curve_remap(struct curve_reduction *t, const uint32_t *map);
+/* Without the first slots of the axis. */
+void curve_forget(struct curve_reduction *t, uint32_t nr);
 /* The line's numbers and arrays: means are kept apart from ranges. -ENOMEM */
 int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, struct curves_node *node,
 	struct point_arrays *means, struct point_arrays *ranges, struct curves_line *ret);
@@ -110,7 +115,24 @@ struct curves_question {
 int curves_node_open(const struct curves_question *q, uint32_t which, struct curves_node *node,
 	struct walk *walk, struct curves_column *column, struct walk_observer **ret);
 uint32_t curves_node_which(const struct walk_observer *o);
+/* Between two ticks, of a recording that is read on: what was read up to that time (the end, when it has
+ * ended), as curves_node_close() gives it, and it is forgotten. The node is another than before: the
+ * answer's. */
+int curves_node_take(struct walk_observer *o, double upto_s, bool ended, struct curves_node *node,
+	struct curves_column *column, struct curves_answer *answer);
+/* The time up to which later ticks change no value (-INFINITY: none), and how many ticks wait to be taken. */
+double curves_node_settled(const struct walk_observer *o, size_t *ret_waiting);
+double curves_node_last(const struct walk_observer *o); /* tick; -INFINITY: none yet */
 /* It was read (e is 0), or something failed; the observer is gone then. */
 int curves_node_close(
 	struct walk_observer *o, int e, struct curves_column *column, struct curves_answer *answer);
+
+/* ---- all of them (curves.c) ---- */
+
+int curves_columns(struct curves *s, const struct curves_question *q);
+void curves_columns_free(struct curves_column *column, size_t nr);
+int curves_nodes(struct curves *s, const struct run *run, struct buf *reterr);
+void curves_column_take(struct curves_column *to, struct curves_column *from);
+/* From [node][query] to lines by query, then node. */
+int curves_gather(struct curves *s, struct curves_answer *answer, size_t nr_queries);
 #endif

@@ -733,3 +733,69 @@ int curves_node_close(
 	reading_release(r);
 	return MIN(e, 0);
 }
+
+/* ---- one recording that is read on ---- */
+
+static void forget(struct curves_row *r, double upto_s)
+{
+	uint32_t nr = axis_upto(&r->axis, upto_s);
+
+	axis_forget(&r->axis, nr);
+	for (size_t i = 0; i < r->nr_takers; i++)
+		for (uint32_t j = 0; j < r->taker[i].nr; j++)
+			curve_forget(r->taker[i].curve[j], nr);
+	point_arrays_release(&r->means);
+	point_arrays_release(&r->ranges);
+	r->means = r->ranges = (struct point_arrays){0};
+}
+
+/* What waits beyond that time is not told yet. */
+static void cut_times(struct curves_node *node, double upto_s)
+{
+	size_t nr = node->nr_times;
+
+	while (nr && (node->time_s[nr - 1] > upto_s || node->lost[nr - 1]))
+		nr--;
+	node->ticks = node->nr_times = nr;
+	if (nr)
+		node->end_s = node->time_s[nr - 1];
+}
+
+int curves_node_take(struct walk_observer *o, double upto_s, bool ended, struct curves_node *node,
+	struct curves_column *column, struct curves_answer *answer)
+{
+	struct curves_row *r = (struct curves_row *)o;
+	struct curves_node *own = r->node;
+	int e = 0;
+
+	if (ended)
+		e = reading_end(r);
+	else if (r->before_in_range)
+		break_runs(r, true, &r->axis.now);
+	r->node = node;
+	if (e >= 0)
+		e = take_answers(r, column, answer);
+	r->node = own;
+	if (ended) /* once */
+		r->axis.has_now = r->before_in_range = false;
+	if (e >= 0) {
+		cut_times(node, upto_s);
+		forget(r, upto_s);
+	}
+	return MIN(e, 0);
+}
+
+double curves_node_settled(const struct walk_observer *o, size_t *ret_waiting)
+{
+	const struct curves_row *r = (const struct curves_row *)o;
+
+	*ret_waiting = r->axis.nr;
+	return r->axis.has_late ? r->axis.late.time : -INFINITY;
+}
+
+double curves_node_last(const struct walk_observer *o)
+{
+	const struct curves_row *r = (const struct curves_row *)o;
+
+	return r->axis.has_now || r->axis.has_late ? r->axis.now.time : -INFINITY;
+}

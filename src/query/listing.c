@@ -450,7 +450,7 @@ static int operand_add(struct listing_finding *f, const char *path)
 
 	if (stat(path, &st) < 0)
 		r = -errno;
-	else if (S_ISDIR(st.st_mode))
+	else if (S_ISDIR(st.st_mode) && !(f->q->whole && is_run_directory(path)))
 		r = is_run_directory(path) ? run_add(f, path) : directory_add(f, path, 0);
 	else
 		r = texts_take(&f->path, &f->nr, strdup(path));

@@ -55,6 +55,7 @@ extern const char *const listed_order_names[NR_LISTED_ORDERS + 1]; /* NULL at th
 
 struct listing_query {
 	bool recursive; /* directories below, links not followed */
+	bool whole;	/* the directory of a run is one line also where it is named */
 	bool by_job;	/* recordings of one batch job in one line */
 	bool glance; /* never read ticks: what a finished recording does not say at its end stays unknown */
 	/* Filters; those that need no ticks come first. NAN, NULL, 0: any. */

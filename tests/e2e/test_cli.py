@@ -62,7 +62,7 @@ def test_overview_is_help_when_asked_for_and_an_error_when_not():
 
 
 def test_all_commands_are_there():
-    assert list(COMMANDS) == ["run", "attach", "job", "phase", "mark", "show", "top", "log", "annotate", "ls", "report", "plot", "compare", "export", "push", "check", "metrics", "doctor", "help"]
+    assert list(COMMANDS) == ["run", "attach", "job", "phase", "mark", "show", "top", "log", "annotate", "ls", "report", "plot", "compare", "export", "push", "serve", "check", "metrics", "doctor", "help"]
 
 
 @pytest.mark.parametrize(

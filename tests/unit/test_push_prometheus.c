@@ -1,5 +1,6 @@
 /* The sink of Prometheus: its messages, its compression, names and labels, the page of last values, and what
  * may be asked for it. */
+#include "base/token_file.h"
 #include "push/listen.h"
 #include "push/listen_request.h"
 #include "push/prometheus_page.h"
@@ -588,7 +589,7 @@ static int token_of(const char *path, char **token)
 
 	*token = NULL;
 	buf_init(&err, 4096);
-	r = listen_token(path, token, &err);
+	r = token_of_file(path, token, &err);
 	assert_true(r >= 0 || err.len);
 	buf_release(&err);
 	return r;

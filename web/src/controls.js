@@ -19,56 +19,84 @@ const KEYS = [
 	["Esc", "put out what is lit up, then show all"],
 	["?", "this help"],
 ];
+const LIVE_KEYS = [["l", "follow what is new, or hold still"]];
 
-export function startControls(data, view, panels, table) {
+/* Gives {renewed}, to be called when the page has got a newer text. */
+export function startControls(page) {
+	const {data, view, live} = page;
 	const bar = document.querySelector(".bar");
 	const range = el("output", {class: "range", "aria-live": "polite"});
 	const reset = button("Show all", () => view.reset(), {class: "reset"});
-	const help = makeHelp();
-	bar.append(el("div", {class: "controls"}, nodeChoice(data, view), range, reset,
+	const help = makeHelp(live ? [...LIVE_KEYS, ...KEYS] : KEYS);
+	const nodes = nodeChoice(data, view);
+	bar.append(el("div", {class: "controls"}, nodes.select, range, reset,
 		button("◐", () => toggleTheme(view), {"aria-label": "Light or dark", title: "Light or dark (t)", class: "icon"}),
 		button("?", () => help.showModal(), {"aria-label": "Help", title: "Keys (?)", class: "icon"})));
 	const update = () => {
-		range.textContent = rangeText(data, view);
+		range.textContent = rangeText(data, view, live);
 		reset.disabled = view.whole;
 	};
-	view.on("range", update);
+	view.on("range", () => {
+		range.setAttribute("aria-live", "polite");
+		update();
+	});
+	/* Nobody wants to hear each second that the run has become longer. */
+	view.on("grown", () => {
+		range.setAttribute("aria-live", "off");
+		update();
+	});
 	update();
-	startKeys(view, panels, table, help);
-	startFindings(view, panels);
-	startCopy();
+	startKeys(page, help);
+	startFindings(page);
+	addCopy();
+	return {
+		renewed() {
+			nodes.fill();
+			addCopy();
+			update();
+		},
+	};
 }
 
-function button(text, click, attributes = {}) {
+export function button(text, click, attributes = {}) {
 	const made = el("button", {type: "button", ...attributes}, text);
 	made.addEventListener("click", click);
 	return made;
 }
 
 /* Where we are; and where the page has less than the recording, how much less. */
-function rangeText(data, view) {
+function rangeText(data, view, live) {
 	const length = view.to - view.from;
 	const step = length > 7200 ? 60 : length > 20 ? 1 : length > 2 ? 0.1 : length > 0.2 ? 0.01 : 0.001;
-	const text = view.whole && !data.part ? `all of ${duration(length)}` : `${moment(view.from, step)} – ${moment(view.to, step)}`;
-	const coarse = Math.max(0, ...data.nodes.filter((node) => node.reduced).map((node) => node.step_s));
-	if (coarse && length / coarse < DEEP_POINTS)
-		return `${text} · no finer than ${duration(coarse)} here: the recording has every tick`;
-	return coarse ? `${text} · a point is ${duration(coarse)}` : text;
+	/* Of a job that runs its state says how long it is. */
+	const all = live ? "" : `all of ${duration(length)}`;
+	const text = view.whole && !data.part ? all : `${moment(view.from, step)} – ${moment(view.to, step)}`;
+	const coarse = data.nodes.reduce((most, node) => node.reduced ? Math.max(most, node.step_s) : most, 0);
+	const point = !coarse ? "" : length / coarse < DEEP_POINTS ? `no finer than ${duration(coarse)} here: the recording has every tick` :
+		`a point is ${duration(coarse)}`;
+	return [text, point].filter(Boolean).join(" · ");
 }
 
+/* Nodes of a run may come later: fill() looks for them. */
 function nodeChoice(data, view) {
-	if (data.nrHosts < 2)
-		return null;
-	const options = [[-1, "All nodes together"], [-2, "Each node"],
-		...data.nodes.slice(0, data.nrHosts).map((node, i) => [i, node.host || `node ${i + 1}`])];
-	const select = el("select", {id: "node", "aria-label": "Nodes"}, ...options.map(([value, name]) => el("option", {value}, name)));
+	const select = el("select", {id: "node", "aria-label": "Nodes"});
+	const fill = () => {
+		const options = [[-1, "All nodes together"], [-2, "Each node"],
+			...data.nodes.slice(0, data.nrHosts).map((node, i) => [i, node.host || `node ${i + 1}`])];
+		select.hidden = data.nrHosts < 2;
+		if (select.options.length === options.length)
+			return;
+		select.replaceChildren(...options.map(([value, name]) => el("option", {value}, name)));
+		select.value = String(view.node);
+	};
 	select.addEventListener("change", () => view.chooseNode(Number(select.value)));
 	view.on("nodes", () => { select.value = String(view.node); });
-	return select;
+	fill();
+	return {select, fill};
 }
 
-function makeHelp() {
-	const rows = KEYS.map(([key, what]) => el("tr", {}, el("th", {scope: "row"}, key), el("td", {}, what)));
+function makeHelp(keys) {
+	const rows = keys.map(([key, what]) => el("tr", {}, el("th", {scope: "row"}, key), el("td", {}, what)));
 	const close = el("button", {type: "button"}, "Close");
 	const dialog = el("dialog", {"aria-label": "Help"}, el("h2", {}, "Mouse and keys"), el("table", {}, el("tbody", {}, ...rows)), close);
 	close.addEventListener("click", () => dialog.close());
@@ -78,12 +106,14 @@ function makeHelp() {
 
 /* ---- keys ---- */
 
-function startKeys(view, panels, table, help) {
+function startKeys(page, help) {
+	const {view} = page;
 	const anywhere = {
-		"/": () => table?.search.focus(),
+		"/": () => page.table?.search.focus(),
 		"?": () => help.open ? help.close() : help.showModal(),
 		t: () => toggleTheme(view),
 		0: () => view.reset(),
+		...page.live && {l: () => toggleFollowing(view)},
 		Escape: () => escape(view, help),
 	};
 	const point = (by) => view.point(Math.min(Math.max((view.cursor ?? view.from) + by * (view.to - view.from) / 100, view.from), view.to));
@@ -115,6 +145,13 @@ function startKeys(view, panels, table, help) {
 	});
 }
 
+export function toggleFollowing(view) {
+	if (view.following)
+		view.hold();
+	else
+		view.follow();
+}
+
 function escape(view, help) {
 	if (help.open)
 		help.close();
@@ -126,16 +163,16 @@ function escape(view, help) {
 
 /* ---- findings ---- */
 
-/* A finding knows its panel and where in it: there the page goes, with a little of what is around. */
-function startFindings(view, panels) {
-	for (const link of document.querySelectorAll("a[data-panel]"))
-		link.addEventListener("click", (event) => {
-			const panel = panels.find((candidate) => candidate.panel.id === link.dataset.panel);
-			if (!panel)
-				return;
-			event.preventDefault();
-			goTo(view, panel, link.dataset.from, link.dataset.to);
-		});
+/* A finding knows its panel and where in it: there the page goes, with a little of what is around. Findings may be others later. */
+function startFindings({view, panels}) {
+	document.addEventListener("click", (event) => {
+		const link = event.target.closest?.("a[data-panel]");
+		const panel = link && panels.find((candidate) => candidate.panel.id === link.dataset.panel);
+		if (!panel)
+			return;
+		event.preventDefault();
+		goTo(view, panel, link.dataset.from, link.dataset.to);
+	});
 }
 
 function goTo(view, panel, from, to) {
@@ -156,8 +193,10 @@ function goTo(view, panel, from, to) {
 /* ---- advice ---- */
 
 /* The clipboard where the page may use it; else the lines are selected, ready to be copied. */
-function startCopy() {
+function addCopy() {
 	for (const block of document.querySelectorAll(".advice pre")) {
+		if (block.parentElement.querySelector(".copy"))
+			continue;
 		const copy = button("Copy", async () => {
 			try {
 				await navigator.clipboard.writeText(block.textContent.trim());
@@ -167,7 +206,7 @@ function startCopy() {
 				copy.textContent = "Selected";
 			}
 			setTimeout(() => { copy.textContent = "Copy"; }, 2000);
-		}, {class: "copy"});
+		}, {class: "copy", "data-own": ""});
 		block.before(copy);
 	}
 }

@@ -1,5 +1,8 @@
-/* The page comes with all its text. This adds what moves: panels, the table of processes, the bar on top. */
+/* The page comes with all its text. This adds what moves: panels, the table of processes, the bar on top; and of a job that
+ * runs, what is new. The list of recordings of tacho serve has the same script. */
 import {open} from "./data.js";
+import {startIndex} from "./index.js";
+import {startLive} from "./live.js";
 import {makeView} from "./view.js";
 import {Panel} from "./panel.js";
 import {ProcessTable} from "./processes.js";
@@ -40,7 +43,7 @@ function tellUnnamed(panels) {
 	const section = document.getElementById("phases");
 	if (!section)
 		return;
-	const note = section.querySelector(".unnamed") ?? section.appendChild(el("p", {class: "quiet unnamed"}));
+	const note = section.querySelector(".unnamed") ?? section.appendChild(el("p", {class: "quiet unnamed", "data-own": ""}));
 	const most = Math.max(0, ...panels.filter((panel) => !panel.figure.hidden).map((panel) => panel.unnamed));
 	note.hidden = !most;
 	note.textContent = `${most} ${most === 1 ? "phase has" : "phases have"} no band in the plots: more overlap there than there are rows of names for.`;
@@ -53,31 +56,88 @@ function startPrinting(panels) {
 			panel.rebuild();
 		}
 	};
+	let near = new Set();
 	addEventListener("beforeprint", () => {
+		near = new Set(panels.filter((panel) => panel.near));
 		setPrinting(true);
 		draw();
 	});
 	addEventListener("afterprint", () => {
 		setPrinting(false);
 		draw();
+		for (const panel of panels)
+			panel.near = near.has(panel);
 	});
 }
 
-function start() {
+/* Panels are drawn when they come near, and have the width of the page. */
+function watchPanels(panels) {
+	const byFigure = new Map();
+	const near = new IntersectionObserver((entries) => {
+		for (const entry of entries)
+			byFigure.get(entry.target)?.show(entry.isIntersecting);
+	}, {rootMargin: NEAR});
+	const sizes = new ResizeObserver(() => panels.forEach((panel) => panel.resize()));
+	sizes.observe(document.querySelector("main"));
+	return {
+		add(panel) {
+			byFigure.set(panel.figure, panel);
+			near.observe(panel.figure);
+		},
+		remove(panel) {
+			byFigure.delete(panel.figure);
+			near.unobserve(panel.figure);
+		},
+	};
+}
+
+function makeTable(data, view) {
+	const section = document.getElementById("processes");
+	return section && data.processes.rows.length ? new ProcessTable(data, view, section) : null;
+}
+
+/* The page's text was replaced by a newer one: what it has of panels and processes goes to those that are there. */
+function renewPanels(page, watcher) {
+	const {data, view, panels} = page;
+	const byId = new Map(panels.map((panel) => [panel.panel.id, panel]));
+	const renewed = data.panels.map((panel) => {
+		const own = byId.get(panel.id);
+		const figure = figureOf(panel);
+		byId.delete(panel.id);
+		if (own && own.figure === figure && own.panel.form === panel.form) {
+			own.stale = true;
+			own.wish = own.replace(panel);
+			return own;
+		}
+		if (own)
+			byId.set(panel.id, own);
+		const made = new Panel(data, panel, view, figure);
+		watcher.add(made);
+		return made;
+	});
+	for (const gone of byId.values()) {
+		watcher.remove(gone);
+		gone.destroy();
+	}
+	panels.splice(0, panels.length, ...renewed);
+}
+
+function startPage() {
 	const data = open(document.getElementById("data").textContent);
 	const view = makeView(data.begin, data.end);
 	startTheme(view);
 	document.documentElement.dataset.live = "";
 	const panels = data.panels.map((panel) => new Panel(data, panel, view, figureOf(panel)));
-	const processes = document.getElementById("processes");
-	const table = processes && data.processes.rows.length ? new ProcessTable(data, view, processes) : null;
+	const page = {data, view, panels, table: makeTable(data, view), live: Boolean(data.live && data.live.state !== "ended")};
 
-	view.on("range", () => panels.forEach((panel) => panel.refresh("range")));
+	const refresh = (how) => panels.forEach((panel) => panel.refresh(how));
+	view.on("range", () => refresh("range"));
+	view.on("grown", () => refresh("data"));
 	view.on("light", () => {
-		panels.forEach((panel) => panel.refresh("light"));
-		table?.draw();
+		refresh("light");
+		page.table?.draw();
 	});
-	view.on("theme", () => panels.forEach((panel) => panel.refresh("rebuild")));
+	view.on("theme", () => refresh("rebuild"));
 	view.on("cursor", (source) => {
 		view.pointer = source;
 		panels.forEach((panel) => panel.cursorMoved(source));
@@ -88,20 +148,27 @@ function start() {
 	};
 	view.on("nodes", choose);
 	choose();
-	startControls(data, view, panels, table);
-
-	const byPlot = new Map(panels.map((panel) => [panel.figure, panel]));
-	const watcher = new IntersectionObserver((entries) => {
-		for (const entry of entries)
-			byPlot.get(entry.target).show(entry.isIntersecting);
-	}, {rootMargin: NEAR});
-	const sizes = new ResizeObserver(() => panels.forEach((panel) => panel.resize()));
-	for (const panel of panels)
-		watcher.observe(panel.figure);
-	sizes.observe(document.querySelector("main"));
+	const controls = startControls(page);
+	const watcher = watchPanels(panels);
+	panels.forEach((panel) => watcher.add(panel));
 	startPrinting(panels);
+	page.renewed = () => {
+		renewPanels(page, watcher);
+		if (page.table)
+			page.table.renew();
+		else
+			page.table = makeTable(data, view);
+		choose();
+		controls.renewed();
+		panels.forEach((panel) => panel.wish === "rebuild" && panel.near && panel.renew());
+	};
+	if (page.live)
+		page.feed = startLive(page);
 	/* For those who test the page, and the curious. */
-	window.tacho = {data, view, panels, table};
+	window.tacho = page;
 }
 
-start();
+if (document.getElementById("data"))
+	startPage();
+else if (document.body.matches(".index"))
+	startIndex(document.querySelector("main"));

@@ -2,6 +2,7 @@
  * reduced line, heat maps and lives of processes. Positions are uPlot's; sizes are CSS pixels times `px`. */
 import {bandsIn} from "./phases.js";
 import {heatColor, lineColor, withAlpha} from "./theme.js";
+import {lowerBound} from "./tools.js";
 
 const px = () => devicePixelRatio || 1;
 const DIM = 0.15;
@@ -199,21 +200,59 @@ export function paintPeaks(u, peaks, look) {
 
 /* ---- forms of their own ---- */
 
+/* Where points begin and end, in pixels: a point stands for the time half way to its neighbours. Those that begin in the same
+ * pixel are one: [{from, to, first, end}]. */
+function columnsOf(u, times, box) {
+	const columns = [];
+	const edge = (i) => i <= 0 ? times[0] : i >= times.length ? times[times.length - 1] : (times[i - 1] + times[i]) / 2;
+	const begin = Math.max(lowerBound(times, u.scales.x.min) - 1, 0);
+	for (let i = begin; i < times.length; i++) {
+		const from = Math.floor(atX(u, edge(i))), to = Math.ceil(atX(u, edge(i + 1)));
+		if (from > box.left + box.width)
+			break;
+		const last = columns[columns.length - 1];
+		if (to < box.left)
+			continue;
+		if (last?.from === from) {
+			last.to = Math.max(last.to, to);
+			last.end = i + 1;
+		} else {
+			columns.push({from, to, first: i, end: i + 1});
+		}
+	}
+	return columns;
+}
+
+function meanOf(values, first, end) {
+	let sum = 0, known = 0;
+	for (let i = first; i < end; i++)
+		if (values[i] !== null) {
+			sum += values[i];
+			known++;
+		}
+	return known ? sum / known : null;
+}
+
 /* Rows of colour, the first at the bottom; y runs from 0 to the number of rows. */
 export function paintHeat(u, lines, most) {
+	const shades = new Map(), columns = new Map();
+	const shade = (value) => {
+		const step = Math.round(Math.min(Math.max(value, 0), 1) * 255);
+		if (!shades.has(step))
+			shades.set(step, heatColor(step / 255));
+		return shades.get(step);
+	};
 	inside(u, (ctx, box) => {
-		lines.forEach((line, row) => {
+		lines.forEach(({times, mean}, row) => {
 			const top = Math.round(atY(u, row + 1)), bottom = Math.round(atY(u, row));
 			const height = Math.max(bottom - top - (bottom - top > 5 * px() ? px() : 0), 1);
-			const {times, mean} = line;
-			for (let i = 0; i < times.length; i++) {
-				if (mean[i] === null)
+			if (!columns.has(times))
+				columns.set(times, columnsOf(u, times, box));
+			for (const {from, to, first, end} of columns.get(times)) {
+				const value = meanOf(mean, first, end);
+				if (value === null)
 					continue;
-				const from = Math.floor(atX(u, i ? (times[i - 1] + times[i]) / 2 : times[i]));
-				const to = Math.ceil(atX(u, i + 1 < times.length ? (times[i] + times[i + 1]) / 2 : times[i]));
-				if (to < box.left || from > box.left + box.width)
-					continue;
-				ctx.fillStyle = heatColor(mean[i] / most);
+				ctx.fillStyle = shade(value / most);
 				ctx.fillRect(from, top, Math.max(to - from, 1), height);
 			}
 		});

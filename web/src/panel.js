@@ -43,15 +43,21 @@ export function rangeStatistics(line, from, to) {
 	return {mean: seconds ? sum / seconds : null, min, max, last};
 }
 
-/* Lines of one axis added up; where none has a value there is none. */
+/* Lines of one axis added up, from where the sum ends; where none has a value there is none. */
+function addUp(sum, lines) {
+	const from = sum.mean.length;
+	for (let i = from; i < lines[0].mean.length; i++)
+		sum.mean.push(null);
+	for (const {mean} of lines)
+		for (let i = from; i < mean.length; i++)
+			if (mean[i] !== null)
+				sum.mean[i] = (sum.mean[i] ?? 0) + mean[i];
+	return sum;
+}
+
 function sumOf(lines) {
-	const sum = lines[0].mean.slice();
-	for (const {mean} of lines.slice(1))
-		mean.forEach((value, i) => {
-			if (value !== null)
-				sum[i] = (sum[i] ?? 0) + value;
-		});
-	return {times: lines[0].times, mean: sum, low: sum, high: sum};
+	const mean = [];
+	return addUp({times: lines[0].times, mean, low: mean, high: mean}, lines);
 }
 
 /* Each line upon those below it; where none of them has a value there is none. */
@@ -100,7 +106,11 @@ export class Panel {
 		this.plot.tabIndex = 0;
 		this.plot.setAttribute("role", "group");
 		this.plot.setAttribute("aria-roledescription", "plot");
-		this.plot.setAttribute("aria-label", [panel.title, panel.subtitle].filter(Boolean).join(", "));
+		this.setName();
+	}
+
+	setName() {
+		this.plot.setAttribute("aria-label", [this.panel.title, this.panel.subtitle].filter(Boolean).join(", "));
 	}
 
 	get isStacked() { return this.panel.form === "stacked"; }
@@ -164,6 +174,11 @@ export class Panel {
 	/* Hundreds of processes may have lines: those without a colour are one curve together with the others, but for
 	 * the one that is lit up. */
 	makeCurves() {
+		this.chooseCurves();
+		this.buildLegend();
+	}
+
+	chooseCurves() {
 		const {lines} = this.panel;
 		const nameless = (key) => key.color < 0 && this.hasCurves;
 		const apart = lines.findIndex((key) => nameless(key) && some(key.process) && key.process === this.view.light?.process);
@@ -173,7 +188,12 @@ export class Panel {
 			this.curves.push({...lines[folded[folded.length - 1]], name: "others", process: null, of: folded});
 		this.apart = apart;
 		this.lines = null;
-		this.buildLegend();
+	}
+
+	/* All that legend and plot were built of; the numbers in them come later. */
+	get shape() {
+		return JSON.stringify([this.curves.map(({name, color, process, dashed, held, of}) => [name, color, process, dashed, held, of]), this.panel.unit,
+			this.panel.form, this.isHeat && this.panel.y_most]);
 	}
 
 	/* Whether the lit process wants to be taken out of the others, or put back. */
@@ -183,9 +203,24 @@ export class Panel {
 		return apart !== this.apart;
 	}
 
+	linesOf(curve) {
+		return curve.of.map((i) => this.data.line(this.panel, i));
+	}
+
 	lineOf(curve) {
-		const lines = curve.of.map((i) => this.data.line(this.panel, i));
+		const lines = this.linesOf(curve);
 		return lines.length === 1 ? lines[0] : sumOf(lines);
+	}
+
+	/* Lines become longer by themselves, sums of them do not. */
+	readLines() {
+		if (this.version !== this.data.version)
+			this.lines = null;
+		this.version = this.data.version;
+		if (!this.lines)
+			this.lines = this.curves.map((curve) => this.lineOf(curve));
+		else
+			this.curves.forEach((curve, i) => curve.of.length > 1 && addUp(this.lines[i], this.linesOf(curve)));
 	}
 
 	colorOf(curve) {
@@ -203,7 +238,7 @@ export class Panel {
 	/* ---- data for uPlot ---- */
 
 	load() {
-		this.lines ??= this.curves.map((curve) => this.lineOf(curve));
+		this.readLines();
 		if (!this.hasCurves || !this.lines.length)
 			return this.frame();
 		const common = this.lines.every((line) => line.times === this.lines[0].times);
@@ -594,13 +629,19 @@ export class Panel {
 			el("span", {}, key.name));
 		const cells = ["here", ...LEGEND_COLUMNS].map((kind) => el("td", {class: kind}));
 		const row = el("tr", {}, el("th", {scope: "row"}, name), ...cells);
+		this.rows[i] = row;
+		this.cells[i] = {swatch, name, cells};
+		this.showHidden(i);
 		name.addEventListener("click", () => this.toggle(i));
 		const {view} = this;
 		row.addEventListener("mouseenter", () => view.light && !view.light.passing || view.shine(this.lightOf(i)));
 		row.addEventListener("mouseleave", () => view.light?.passing && view.shine(null));
-		this.rows[i] = row;
-		this.cells[i] = {swatch, name, cells};
 		return row;
+	}
+
+	showHidden(i) {
+		this.cells[i].name.setAttribute("aria-pressed", String(!this.isHidden(i)));
+		this.rows[i].classList.toggle("off", this.isHidden(i));
 	}
 
 	heatScale() {
@@ -614,8 +655,7 @@ export class Panel {
 		const {name} = this.curves[i];
 		if (!this.hidden.delete(name))
 			this.hidden.add(name);
-		this.cells[i].name.setAttribute("aria-pressed", String(!this.isHidden(i)));
-		this.rows[i].classList.toggle("off", this.isHidden(i));
+		this.showHidden(i);
 		this.rebuild();
 	}
 
@@ -642,6 +682,9 @@ export class Panel {
 	statisticsOf(line, key) {
 		const seen = rangeStatistics(line, this.view.from, this.view.to);
 		const known = this.view.whole && key.of.length === 1;
+		/* What came since knows no better than its points; the most was known before. */
+		if (known && this.data.hasMore(key.node))
+			return {...seen, max: Math.max(key.most ?? seen.max, seen.max)};
 		return known ? {...seen, mean: key.average ?? seen.mean, max: key.most ?? seen.max} : seen;
 	}
 
@@ -716,16 +759,57 @@ export class Panel {
 			this.makeCurves();
 			how = "rebuild";
 		}
-		if (!this.u || how === "rebuild") {
+		if (!this.u || how === "rebuild" || (how === "data" && this.u.height !== this.height)) {
 			this.destroy();
 			this.build();
 		} else {
+			if (how === "data")
+				this.u.setData(this.load(), false);
 			this.u.setScale("x", {min: this.view.from, max: this.view.to});
 			this.applyLight();
-			this.u.redraw(how === "range");
+			this.u.redraw(how !== "light");
 			this.updateLegend();
 		}
 		this.stale = false;
+	}
+
+	/* The same panel out of a newer text. What somebody did to it stays: hidden lines, the pointer, focus, where its legend was scrolled to. */
+	replace(panel) {
+		const {shape} = this;
+		this.panel = panel;
+		this.totalHigh = undefined;
+		this.moments = new WeakMap();
+		this.laned = new WeakMap();
+		this.setName();
+		this.chooseCurves();
+		if (this.shape === shape)
+			return "data";
+		this.keepingLegend(() => this.buildLegend());
+		return "rebuild";
+	}
+
+	keepingLegend(build) {
+		const legend = this.figure.querySelector(".legend");
+		const focused = legend.contains(document.activeElement) ? document.activeElement.title : null;
+		const down = legend.querySelector(".legend-scroll")?.scrollTop ?? 0;
+		if (this.view.light?.passing && legend.matches(":hover"))
+			this.view.shine(null);
+		build();
+		const scroll = legend.querySelector(".legend-scroll");
+		if (scroll)
+			scroll.scrollTop = down;
+		if (focused !== null)
+			this.cells.filter(Boolean).find(({name}) => name.title === focused)?.name.focus({preventScroll: true});
+	}
+
+	/* Built anew, in the same place and with the pointer where it was. */
+	renew() {
+		const {left, top} = this.u?.cursor ?? {left: -10};
+		this.plot.style.minHeight = `${this.plot.clientHeight}px`;
+		this.rebuild();
+		this.plot.style.minHeight = "";
+		if (left >= 0 && this.u)
+			this.u.setCursor({left, top}, false);
 	}
 
 	rebuild() {

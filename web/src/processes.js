@@ -32,8 +32,33 @@ export class ProcessTable {
 		this.group = "";
 		this.node = "";
 		this.read();
+		this.order = this.columns.find((column) => column.name === "cpu_s") ?? this.usable[0];
+		this.descending = true;
 		this.build();
 		this.arrange();
+	}
+
+	/* A newer text of the page: same order, same search, same place. */
+	renew() {
+		const {name} = this.order;
+		this.read();
+		this.order = this.columns.find((column) => column.name === name) ?? this.order;
+		this.choices.forEach((fill) => fill());
+		this.arrange();
+		this.turn(0);
+	}
+
+	/* Processes get other numbers where there are more of them: the one that is lit up stays it. Before renew(). */
+	keepLight() {
+		const {light} = this.view;
+		if (light?.process === undefined)
+			return;
+		const at = (name) => this.at[name];
+		const row = this.rows.find((own) => own[at("index")] === light.process);
+		const {columns, rows} = this.data.processes;
+		const own = Object.fromEntries(columns.map((column, i) => [column.name ?? column, i]));
+		const same = row && rows.find((other) => ["pid", "node", "start_s"].every((name) => other[own[name]] === row[at(name)]));
+		this.view.light = same ? {...light, process: same[own.index]} : null;
 	}
 
 	read() {
@@ -46,8 +71,6 @@ export class ProcessTable {
 		this.rows = rows;
 		const who = (column) => column.name === "name" ? 0 : 1;
 		this.usable = this.columns.filter((column) => column.name !== "index" && this.hasValues(column)).sort((a, b) => who(a) - who(b));
-		this.order = this.columns.find((column) => column.name === "cpu_s") ?? this.usable[0];
-		this.descending = true;
 	}
 
 	hasValues(column) {
@@ -106,11 +129,13 @@ export class ProcessTable {
 	/* ---- the page ---- */
 
 	build() {
+		this.choices = [];
+		this.section.dataset.own = "";
 		this.search = el("input", {type: "search", id: "search", placeholder: "Search name, command, PID, user", "aria-label": "Search processes",
 			autocomplete: "off", spellcheck: "false"});
 		this.search.addEventListener("input", () => this.change({words: this.search.value.trim()}));
-		const groups = [...new Set(this.rows.flatMap((row) => [row[this.at.groups] ?? []].flat()))].filter(Boolean).sort();
-		const hosts = this.data.nrHosts > 1 ? this.data.nodes.slice(0, this.data.nrHosts).map((node) => node.host) : [];
+		const groups = () => [...new Set(this.rows.flatMap((row) => [row[this.at.groups] ?? []].flat()))].filter(Boolean).sort();
+		const hosts = () => this.data.nrHosts > 1 ? this.data.nodes.slice(0, this.data.nrHosts).map((node) => node.host) : [];
 		const more = el("button", {type: "button", "aria-pressed": "false"}, "All columns");
 		more.addEventListener("click", () => {
 			this.all = !this.all;
@@ -127,17 +152,26 @@ export class ProcessTable {
 		this.section.querySelectorAll(".table-box, .quiet").forEach((element) => element.remove());
 		this.section.append(
 			el("div", {class: "tools"}, this.search,
-				this.choice("group", "All groups", groups.map((name) => [name, name])),
-				this.choice("node", "All nodes", hosts.map((name, i) => [String(i), name])), more,
+				this.choice("group", "All groups", () => groups().map((name) => [name, name])),
+				this.choice("node", "All nodes", () => hosts().map((name, i) => [String(i), name])), more,
 				el("span", {class: "pages"}, this.count, this.back, this.next)),
 			el("div", {class: "table-box", tabindex: "0", role: "region", "aria-label": "Processes"}, this.table));
 	}
 
 	choice(what, all, options) {
-		if (!options.length)
-			return null;
-		const select = el("select", {"aria-label": all}, el("option", {value: ""}, all),
-			...options.map(([value, name]) => el("option", {value}, name)));
+		const select = el("select", {"aria-label": all});
+		let filled = "";
+		const fill = () => {
+			const given = options();
+			if (JSON.stringify(given) === filled)
+				return;
+			filled = JSON.stringify(given);
+			select.hidden = !given.length;
+			select.replaceChildren(el("option", {value: ""}, all), ...given.map(([value, name]) => el("option", {value}, name)));
+			select.value = given.some(([value]) => value === this[what]) ? this[what] : this[what] = "";
+		};
+		fill();
+		this.choices.push(fill);
 		select.addEventListener("change", () => {
 			this.change({[what]: select.value});
 			if (what === "group")

@@ -2,9 +2,10 @@
  * Panels ask to be told; whoever changes something calls a function here, never a panel. */
 
 const LEAST_S = 1e-3;
+const SAME_S = 1e-6; /* what sums of times lose */
 
 export function makeView(begin, end) {
-	const listeners = {range: [], cursor: [], light: [], nodes: [], theme: []};
+	const listeners = {range: [], grown: [], cursor: [], light: [], nodes: [], theme: []};
 	const tell = (what, ...words) => {
 		for (const listener of listeners[what])
 			listener(...words);
@@ -18,18 +19,28 @@ export function makeView(begin, end) {
 		cursor: null,
 		light: null, /* {process} or {group} or {panel, line} */
 		focus: null, /* {panel, from, to}: where a finding is to be seen */
+		held: false, /* somebody stopped it where it is */
 		node: -1, /* index of the node whose panels are shown; -1: all together; -2: each */
 		on(what, listener) {
 			listeners[what].push(listener);
 		},
+		get length() {
+			return view.to - view.from;
+		},
 		get whole() {
-			return view.from <= view.begin && view.to >= view.end;
+			return view.from <= view.begin && view.to >= view.end - SAME_S;
+		},
+		/* Of a job that runs: whether what is new comes into view. So it does where the view ends at the newest moment. */
+		get following() {
+			return !view.held && view.to >= view.end - SAME_S;
 		},
 		/* Stays within the run, keeps the length where it can. */
 		show(from, to) {
+			const {held} = view;
+			view.held = false;
 			const length = Math.min(Math.max(to - from, LEAST_S), view.end - view.begin);
 			from = Math.min(Math.max(from, view.begin), view.end - length);
-			if (from === view.from && from + length === view.to)
+			if (!held && from === view.from && from + length === view.to)
 				return;
 			view.from = from;
 			view.to = from + length;
@@ -70,11 +81,29 @@ export function makeView(begin, end) {
 		themeChanged() {
 			tell("theme");
 		},
-		resize(newEnd) {
-			const all = view.whole;
-			view.end = newEnd;
-			if (all)
-				view.reset();
+		hold() {
+			view.held = true;
+			tell("range");
+		},
+		follow() {
+			view.held = false;
+			const {length} = view;
+			view.from = Math.max(view.end - length, view.begin);
+			view.to = view.end;
+			tell("range");
+		},
+		/* The run has become longer. A view of all of it stays one, one at its end stays there; any other holds still. */
+		grow(end) {
+			const {following, whole, length} = view;
+			view.end = end;
+			if (following) {
+				view.from = whole ? view.begin : Math.max(end - length, view.begin);
+				view.to = end;
+			} else if (view.to > end) {
+				view.to = end;
+				view.from = Math.min(view.from, end - LEAST_S);
+			}
+			tell("grown");
 		},
 	};
 	return view;

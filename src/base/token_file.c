@@ -1,5 +1,5 @@
-/* The token of those who may ask: a file of the user's (push/listen.h). */
-#include "push/listen.h"
+/* The token of those who may ask: see token_file.h. */
+#include "base/token_file.h"
 
 #include "base/text.h"
 #include "base/whole_file.h"
@@ -58,18 +58,27 @@ static int take(const char *path, char **ret, struct buf *reterr)
 	return r < 0 ? r : *ret ? 0 : -ENOMEM;
 }
 
-/* Whole or not at all, and never in place of another's. */
-static int make(const char *path)
+int token_random(char out[static TOKEN_SIZE])
 {
-	_cleanup_(freep) char *temporary = NULL;
-	char text[2 * TOKEN_BYTES + 2];
 	uint8_t byte[TOKEN_BYTES];
-	int fd, r = 0;
 
 	if (getrandom(byte, sizeof(byte), 0) != (ssize_t)sizeof(byte))
 		return -EIO;
 	for (size_t i = 0; i < sizeof(byte); i++)
-		snprintf(text + 2 * i, 3, "%02x", byte[i]);
+		snprintf(out + 2 * i, 3, "%02x", byte[i]);
+	explicit_bzero(byte, sizeof(byte));
+	return 0;
+}
+
+/* Whole or not at all, and never in place of another's. */
+static int make(const char *path)
+{
+	_cleanup_(freep) char *temporary = NULL;
+	char text[TOKEN_SIZE + 1];
+	int fd, r = token_random(text);
+
+	if (r < 0)
+		return r;
 	text[2 * TOKEN_BYTES] = '\n';
 	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
 		temporary = NULL;
@@ -87,7 +96,7 @@ static int make(const char *path)
 	return r;
 }
 
-int listen_token(const char *path, char **ret, struct buf *reterr)
+int token_of_file(const char *path, char **ret, struct buf *reterr)
 {
 	int r = take(path, ret, reterr);
 
