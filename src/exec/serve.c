@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/start.h"
 #include "document/document.h"
+#include "query/run.h"
 #include "serve/serve.h"
 #include "text/words.h"
 
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LINGER_NS (10 * NSEC_PER_SEC)
 
@@ -131,6 +133,17 @@ static void wait_for_end(struct serve *s, const sigset_t *ending, bool until_end
 	}
 }
 
+/* A file that is no recording would only be missing in the list. One that is not there, or empty, may become one. */
+static void check_files(int argc, char **argv)
+{
+	struct stat st;
+
+	for (int i = 0; i < argc; i++)
+		if (stat(argv[i], &st) == 0 && !S_ISDIR(st.st_mode) && st.st_size > 0 &&
+			(!S_ISREG(st.st_mode) || recording_probe(argv[i]) == -EBADMSG))
+			usage(&cmd_serve, "%s is not a recording", argv[i]);
+}
+
 int serve_run(const void *args, int argc, char **argv)
 {
 	static const char *const here[] = {"."};
@@ -155,6 +168,7 @@ int serve_run(const void *args, int argc, char **argv)
 
 	if (a->socket && (a->port || a->bind))
 		usage(&cmd_serve, "--socket or --port and --bind, not both");
+	check_files(argc, argv);
 	if (!page_is_live())
 		die(EXIT_TROUBLE,
 			"this tacho was built without npm, so its pages stand still: install nodejs and npm, "

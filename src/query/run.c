@@ -74,7 +74,7 @@ static int take_file(struct run *run, struct run_files *files, const char *path)
 	return r > 0 ? texts_take(&run->path, &run->nr, strdup(path)) : r;
 }
 
-static int recording_probe(const char *path)
+int recording_probe(const char *path)
 {
 	struct store_reader *reader = NULL;
 	int r = store_open(path, &reader);

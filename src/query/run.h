@@ -26,6 +26,7 @@ struct run {
 	struct run_about *about; /* of the one directory of a run that was named; NULL: another operand was */
 };
 
+int recording_probe(const char *path); /* whether it is one: -EBADMSG, it is not */
 /* Each path is a recording, a directory that holds some, the directory of a run of many nodes or one that
  * holds such. -ENOENT, -EBADMSG (no recording)..., -ENOTUNIQ (a directory holds several jobs, and they are
  * not added); the reason for people goes to reterr. */

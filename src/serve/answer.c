@@ -225,7 +225,7 @@ static enum MHD_Result send_page(struct serve_request *q)
 	buf_init(&text, 1 << 16);
 	pthread_mutex_lock(&q->serve->lock);
 	ready = shown_ready(h);
-	failed = ready && h->trouble && (!h->page || !h->ended);
+	failed = ready && h->trouble;
 	page = ready && !failed ? shared_ref(h->page) : NULL;
 	waits = !ready && serve_now() < q->began_ns + PATIENCE_NS;
 	if (waits)

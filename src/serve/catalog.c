@@ -47,8 +47,9 @@ static int by_age(const void *a, const void *b)
 }
 
 /* Takes what the list says of it. */
-static int take_item(struct serve_catalog *c, struct listed *l, const struct stat *st)
+static int take_item(struct serve_catalog *c, const struct serve_root *root, struct listed *l)
 {
+	size_t above = strlen(root->path);
 	struct catalog_item *item = calloc(1, sizeof(*item)),
 			    **more = item ? ARRAY_ADD(c->item, c->nr) : NULL;
 
@@ -56,15 +57,19 @@ static int take_item(struct serve_catalog *c, struct listed *l, const struct sta
 		free(item);
 		return -ENOMEM;
 	}
-	*item = (struct catalog_item){.about = *l, .stat = *st, .refs = 1};
+	*item = (struct catalog_item){.about = *l, .refs = 1};
 	*l = (struct listed){0};
+	item->name = item->about.path;
+	if (!strncmp(item->name, root->path, above) && item->name[above] == '/' && item->name[above + 1])
+		item->name += above + 1;
 	serve_id(item->about.path, item->id);
 	c->nr_running += is_running(item);
 	*more = item;
 	return 0;
 }
 
-static int take_listing(struct serve *s, struct listing *l, struct serve_catalog *c)
+static int take_listing(
+	struct serve *s, const struct serve_root *root, struct listing *l, struct serve_catalog *c)
 {
 	int r = 0;
 
@@ -72,7 +77,7 @@ static int take_listing(struct serve *s, struct listing *l, struct serve_catalog
 		struct stat st;
 
 		if (l->item[i].state != LISTED_UNREADABLE && roots_has(&s->roots, l->item[i].path, &st))
-			r = take_item(c, &l->item[i], &st);
+			r = take_item(c, root, &l->item[i]);
 	}
 	if (c->nr)
 		qsort(c->item, c->nr, sizeof(*c->item), by_age);
@@ -95,7 +100,7 @@ static int read_root(struct serve *s, const struct serve_root *root, struct serv
 	r = listing_read(&word, 1, &q, &l, &err);
 	buf_release(&err);
 	if (r >= 0)
-		r = take_listing(s, l, c);
+		r = take_listing(s, root, l, c);
 	listing_free(l);
 	return r == -ENOMEM ? r : 0; /* a directory that went away has nothing */
 }

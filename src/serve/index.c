@@ -65,22 +65,19 @@ static void add_escaped(struct buf *out, const char *open, const char *text, siz
 static void add_command_of(struct buf *out, const struct catalog_item *item)
 {
 	const struct meta_item *command = meta_find(&item->about.meta, "command");
-	const char *name = strrchr(item->about.path, '/');
 	struct buf shown;
 
 	buf_init(&shown, 1 << 20);
 	if (command && command->len)
 		add_command(&shown, command->value, command->len, LETTERS_UTF8);
 	else
-		add_text(&shown, name ? name + 1 : item->about.path,
-			strlen(name ? name + 1 : item->about.path), LETTERS_UTF8);
+		add_text(&shown, item->name, strlen(item->name), LETTERS_UTF8);
 	clip(&shown, 0, 200, true);
 	buf_addf(out, "<td class=\"command\"><a href=\"run/%s/\">", item->id);
 	add_html(out, (char *)shown.data);
 	buf_adds(out, "</a>");
 	buf_release(&shown);
-	if (name)
-		add_escaped(out, " <span class=\"sub\">", name + 1, strlen(name + 1), "</span>");
+	add_escaped(out, " <span class=\"sub\">", item->name, strlen(item->name), "</span>");
 	buf_adds(out, "</td>");
 }
 
@@ -96,14 +93,15 @@ static void add_state(struct buf *out, const struct listed *l)
 	buf_adds(out, "</td>");
 }
 
-static double length_of(const struct listed *l, const struct stat *st)
+/* Of one in progress up to now; of one that was cut off its end is not known without reading it. */
+static double length_of(const struct listed *l)
 {
-	double written = (double)st->st_mtim.tv_sec + (double)st->st_mtim.tv_nsec / 1e9;
+	struct timespec now;
 
-	if (!isnan(l->wall_s) || l->nodes || l->start_ns <= 0)
+	if (!isnan(l->wall_s) || l->state != LISTED_WRITING || l->nodes || l->start_ns <= 0)
 		return l->wall_s;
-	written -= (double)l->start_ns / 1e9;
-	return written >= 0 ? written : NAN;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return MAX((double)now.tv_sec - (double)l->start_ns / 1e9, 0);
 }
 
 /* To the minute, which is enough to find it. */
@@ -138,7 +136,7 @@ static void add_row(struct buf *out, const struct catalog_item *item)
 {
 	const struct listed *l = &item->about;
 	const char *host = meta_text(&l->meta, "host");
-	double length = length_of(l, &item->stat);
+	double length = length_of(l);
 
 	buf_addf(out, "<tr id=\"run-%s\">", item->id);
 	add_state(out, l);

@@ -12,6 +12,7 @@
 #include "serve/roots.h"
 #include "serve/serve.h"
 #include "serve/shared.h"
+#include "serve/stamp.h"
 #include "serve/ticks.h"
 #include "serve/work.h"
 
@@ -27,7 +28,7 @@
 struct catalog_item {
 	char id[ID_DIGITS + 1];
 	struct listed about;
-	struct stat stat; /* of the file or directory, when it was found */
+	const char *name; /* its path below the directory that is served */
 	unsigned refs;
 };
 
@@ -75,7 +76,8 @@ struct shown {
 	bool ended; /* the page is that of a finished run */
 	bool lost;  /* no tick comes */
 	double silent_s;
-	struct stat stamp; /* of the file of the page, when it was made */
+	struct stamp stamp; /* of the files of the page, when it was made */
+	uint64_t era;	    /* with other files it is another run: what was told is of the one before */
 	int64_t made_ns, made_cost_ns, read_ns, read_cost_ns, used_ns;
 	double progress;
 	size_t nr_nodes;
@@ -117,7 +119,7 @@ struct serve_request {
 	/* A viewer's: */
 	bool streams;
 	int64_t at_ns; /* told so far */
-	uint64_t generation;
+	uint64_t generation, era;
 	bool told_end, told_lost;
 	int64_t spoke_ns;
 	struct shared *out;

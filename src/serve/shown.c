@@ -78,7 +78,7 @@ struct page_job {
 	struct shown *h;
 	struct base *base;
 	struct ticks_now now;
-	struct stat stamp;
+	struct stamp stamp;
 	struct buf err;
 	struct shared *page;
 };
@@ -119,7 +119,7 @@ static int make_page(struct page_job *j)
 	int r = run_of(j->h->serve, j->h->item, &j->base->run, &j->err);
 
 	if (r >= 0) {
-		(void)stat(j->h->item->about.path, &j->stamp);
+		j->stamp = stamp_of(j->h->item->about.path);
 		__atomic_store_n(&j->h->nr_nodes, j->base->run->nr, __ATOMIC_RELAXED);
 		r = ticks_open(j->base->run, true, &ticks, &j->err);
 	}
@@ -156,6 +156,16 @@ static void forget_news(struct shown *h)
 	h->head_ns = -1;
 }
 
+/* Nothing that was told, or is being read, is of what the page is of from now on. */
+static void begin_era(struct shown *h)
+{
+	forget_news(h);
+	close_live(h);
+	h->now = (struct ticks_now){0};
+	h->wanted_ns = -1;
+	h->era++;
+}
+
 /* Under the lock. */
 static void take_page(struct shown *h, struct page_job *j, int r)
 {
@@ -167,11 +177,9 @@ static void take_page(struct shown *h, struct page_job *j, int r)
 		h->trouble = strdup((char *)j->err.data);
 		return;
 	}
-	/* Another node: the zero of the run may be another, too. */
-	if (h->base && h->base->run->nr != j->base->run->nr) {
-		forget_news(h);
-		close_live(h);
-	}
+	/* Another node or another file: the zero of the run may be another, too. */
+	if (h->page && h->stamp.files != j->stamp.files)
+		begin_era(h);
 	shared_unref(h->page);
 	h->page = TAKE_PTR(j->page);
 	base_unref(h->base);
@@ -238,6 +246,7 @@ struct news_job {
 	size_t nr;
 	int64_t from_ns, head_ns;
 	bool own; /* for viewers that stand elsewhere than at the head */
+	uint64_t era;
 };
 
 static int write_news(struct news_job *j, struct analysis_live *live, int64_t from_ns, int64_t upto_ns)
@@ -398,6 +407,7 @@ static void news_work(void *arg)
 
 	pthread_mutex_lock(&h->serve->lock);
 	j.base = base_ref(h->base);
+	j.era = h->era;
 	j.own = h->wanted_ns >= 0 && h->wanted_ns != h->head_ns;
 	j.from_ns = j.own ? h->wanted_ns : h->head_ns;
 	j.head_ns = h->head_ns;
@@ -408,8 +418,8 @@ static void news_work(void *arg)
 	if (j.base)
 		r = read_news(&j);
 	pthread_mutex_lock(&h->serve->lock);
-	/* Another node came meanwhile: all of it is of another run. */
-	if (j.base && h->base && h->base->run->nr != j.base->run->nr)
+	/* Other files came meanwhile, or the page of the whole run: nothing of this is needed any more. */
+	if (j.era != h->era || !h->base)
 		drop_all(&j);
 	else if (j.base)
 		take_news(h, &j, r);
@@ -454,11 +464,9 @@ const struct news *shown_news(struct shown *h, int64_t from_ns)
 
 static bool is_changed(const struct shown *h)
 {
-	struct stat st;
+	const struct stamp now = stamp_of(h->item->about.path);
 
-	return stat(h->item->about.path, &st) < 0 || st.st_ino != h->stamp.st_ino ||
-		st.st_size != h->stamp.st_size || st.st_mtim.tv_sec != h->stamp.st_mtim.tv_sec ||
-		st.st_mtim.tv_nsec != h->stamp.st_mtim.tv_nsec;
+	return !now.files || !stamp_same(&now, &h->stamp);
 }
 
 /* In the beginning there is something new at every look: the first processes, the first values. */

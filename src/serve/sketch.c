@@ -8,13 +8,14 @@
 #define HEIGHT 32
 #define POINTS 80u
 #define SKETCHES 2048u
+#define LOOK_NS (2 * NSEC_PER_SEC)
 #define OLD_NS (30 * NSEC_PER_SEC) /* of a run in progress */
 
 struct sketch {
 	char id[ID_DIGITS + 1];
-	struct stat stat;
+	struct stamp stamp;
 	struct shared *svg;
-	int64_t made_ns;
+	int64_t made_ns, looked_ns;
 	bool making;
 	uint64_t used;
 };
@@ -108,6 +109,7 @@ static void sketch_work(void *arg)
 	struct sketch_job *j = arg;
 	struct serve *s = j->serve;
 	struct shared *svg;
+	struct stamp stamp = stamp_of(j->item->about.path);
 	struct sketch *k;
 	struct buf out;
 
@@ -119,8 +121,8 @@ static void sketch_work(void *arg)
 	if (k) {
 		shared_unref(k->svg);
 		k->svg = svg;
-		k->stat = j->item->stat;
-		k->made_ns = serve_now();
+		k->stamp = stamp;
+		k->made_ns = k->looked_ns = serve_now();
 		k->making = false;
 	}
 	serve_wake(s);
@@ -131,10 +133,17 @@ static void sketch_work(void *arg)
 	free(j);
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
+/* Files are looked at every two seconds at most, and of a run in progress it may be a little old. */
+static bool is_good(struct sketch *k, const struct catalog_item *item)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	int64_t now = serve_now();
+	struct stamp stamp;
+
+	if (now - k->looked_ns < LOOK_NS)
+		return true;
+	stamp = stamp_of(item->about.path);
+	k->looked_ns = now;
+	return stamp_same(&stamp, &k->stamp) || (stamp.files == k->stamp.files && now - k->made_ns < OLD_NS);
 }
 
 struct shared *sketch_get(struct serve *s, struct catalog_item *item)
@@ -145,7 +154,7 @@ struct shared *sketch_get(struct serve *s, struct catalog_item *item)
 	if (!k)
 		return NULL;
 	k->used = ++s->sketches_used;
-	if (k->svg && (is_same(&k->stat, &item->stat) || serve_now() - k->made_ns < OLD_NS))
+	if (k->svg && is_good(k, item))
 		return shared_ref(k->svg);
 	if (k->making || !(j = malloc(sizeof(*j))))
 		return NULL;

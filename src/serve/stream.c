@@ -52,7 +52,13 @@ static struct shared *plain_event(const char *text)
 static struct shared *next_event(struct serve_request *q, int64_t now)
 {
 	struct shown *h = q->shown;
-	const struct news *n = h->base || h->ended ? shown_news(h, q->at_ns) : NULL;
+	const struct news *n;
+
+	if (q->era != h->era) {
+		q->era = h->era;
+		q->at_ns = MIN(q->at_ns, MAX(h->head_ns, h->after_ns));
+	}
+	n = h->base || h->ended ? shown_news(h, q->at_ns) : NULL;
 
 	if (n) {
 		q->at_ns = n->to_ns;
@@ -154,6 +160,7 @@ enum MHD_Result stream_begin(struct serve_request *q)
 		q->streams = true;
 		q->spoke_ns = serve_now();
 		q->generation = page == h->after_ns ? h->generation : 0;
+		q->era = h->era;
 		q->at_ns = h->ended ? q->at_ns : MIN(q->at_ns, MAX(h->head_ns, h->after_ns));
 		q->out = plain_event("retry: 2000\n:");
 		h->viewers++;

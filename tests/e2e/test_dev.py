@@ -46,7 +46,8 @@ def small_tree(tmp_path):
     (tmp_path / "build" / "tests" / "unit").mkdir(parents=True)
     (tmp_path / "build" / "build.ninja").touch()
     shutil.copy(ROOT / "pytest.ini", tmp_path)
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    for name in ("conftest.py", "beside.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path / "tests")
     source = tmp_path / "tests" / "unit" / "test_small.c"
     source.write_text(PROGRAM)
     program = tmp_path / "build" / "tests" / "unit" / "test_small"

@@ -471,7 +471,7 @@ static void test_help_shows_every_option_but_hidden_ones(void **state)
 		"\nDo something.\n",
 		"\n  -q, --quiet               say nothing\n",
 		"\n      --no-summary          no summary\n",
-		"\n  -o, --output FILE         where [here]\n",
+		"\n  -o, --output FILE         where. Default: here\n",
 		"\n  -s, --shared              in common\n",
 		"\n  -h, --help                this help\n",
 		"\n  $ tacho any -q x\n      quiet\n",
