@@ -553,6 +553,41 @@ def test_damaged_and_changing_recordings(runs, tmp_path):
         assert server.ask("").status == 200
 
 
+def test_a_recording_made_anew_is_another_run(tmp_path):
+    """Of the old one nothing is told any more, and the new one is told as it grows."""
+    path = tmp_path / "again.tacho"
+    assert record(["sleep", "1"], "-q", "-i", "50ms", output=path).returncode == 0
+    with serving(tmp_path) as server:
+        run_id = server.ids()[0]
+        assert server.data(run_id)["live"]["state"] == "ended"
+        path.unlink()
+        with lasting(["cat"], "-i", "50ms", output=path):
+            grown(path)
+            after = server.data(run_id)["live"]["after"]
+            assert server.data(run_id)["live"]["state"] == "recording"
+            stream = server.events(run_id, after)
+            events = stream.until("data") + stream.until("data")
+            last = [number for kind, number, _ in events if kind == "data"][-1]
+            assert check_series(told(events, "cpu", "the job"), series(path, "tree.cores"), after / 1e9, last / 1e9) > 0
+        until(lambda: server.data(run_id)["live"]["state"] == "ended", "the end")
+        path.write_bytes(b"not a recording any more" * 50)
+        until(lambda: "Not readable" in server.ask(f"run/{run_id}/").text, "a word about it")
+        path.unlink()
+        until(lambda: "Not readable" in server.ask(f"run/{run_id}/").text, "a word about it")
+
+
+def test_a_node_that_comes_later_is_in_the_page(runs, tmp_path):
+    nodes = tmp_path / "job" / "nodes"
+    nodes.mkdir(parents=True)
+    shutil.copy(runs / "one.tacho", nodes / "a.tacho")
+    shutil.copy(runs / "one.tacho", nodes / "b.tacho")
+    with serving(tmp_path) as server:
+        run_id = server.ids()[0]
+        assert len(server.data(run_id)["nodes"]) == 3
+        shutil.copy(runs / "one.tacho", nodes / "c.tacho")
+        assert len(server.data(run_id)["nodes"]) == 4
+
+
 def test_a_thousand_recordings_are_listed_page_by_page(runs, tmp_path):
     for i in range(1000):
         os.link(runs / "one.tacho", tmp_path / f"r{i:04}.tacho")
