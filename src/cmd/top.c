@@ -336,6 +336,21 @@ static bool one_round(struct top_session *t, struct buf *why)
 	return draw(t) >= 0;
 }
 
+/* That of getrusage() may be our parent's: it stays over an exec. */
+static long memory_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	long kib = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmHWM: %ld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
 static void say_cost(const struct top_session *t)
 {
 	struct rusage used;
@@ -348,7 +363,7 @@ static void say_cost(const struct top_session *t)
 		(unsigned long long)t->tty.bytes,
 		(double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
 			(double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6,
-		used.ru_maxrss, (unsigned long long)t->first_bytes);
+		memory_kib(), (unsigned long long)t->first_bytes);
 }
 
 static int on_screen(struct top_session *t)
