@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 from . import _find
 from ._error import TachoError
@@ -133,40 +133,55 @@ def fail(code: int) -> TachoError:
 
 
 def names(words: Sequence[str]) -> Any:
+    for word in words:
+        if "\0" in word:  # C would see only what is before it
+            raise ValueError(f"embedded null character in {word!r}")
     return (ctypes.c_char_p * len(words))(*(os.fsencode(word) for word in words))
 
 
-class Handle:
-    """An open run of the library."""
+class Opened:
+    """What tacho_open() gave: an argument for the library's functions. It is freed when the last reference to it is gone, and a
+    call has one to each of its arguments: what another thread still uses stays."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._run = ctypes.c_void_p()
-        code = library().tacho_open(names(paths), len(paths), ctypes.byref(self._run))
+        self._as_parameter_ = ctypes.c_void_p()
+        code = library().tacho_open(names(paths), len(paths), ctypes.byref(self._as_parameter_))
         if code < 0:
             raise fail(code)
 
+    def __del__(self) -> None:
+        if getattr(self, "_as_parameter_", None) and _loaded is not None:
+            _loaded.tacho_close(self._as_parameter_)
+
+
+class Handle:
+    """An open run of the library. Any thread may close it while others use it: their calls go on to the end, later ones fail."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._opened: Optional[Opened] = Opened(paths)
+
     @property
-    def run(self) -> ctypes.c_void_p:
-        if not self._run:
+    def run(self) -> Opened:
+        """For one call of the library; an address that is taken out of it may be that of a closed run."""
+        opened = self._opened
+        if opened is None:
             raise TachoError(9, "this run was closed")
-        return self._run
+        return opened
 
     def close(self) -> None:
-        if self._run and _loaded is not None:
-            _loaded.tacho_close(self._run)
-        self._run = ctypes.c_void_p()
+        self._opened = None
 
-    def __del__(self) -> None:
-        if getattr(self, "_run", None):
-            self.close()
+    def frames(self) -> List[Tuple[bytes, bytes, int]]:
+        """Name, help and number of fields of each table: copies, since the library's are the run's."""
+        lib, run = library(), self.run
+        frames = (lib.tacho_frame(run, i).contents for i in range(lib.tacho_nr_frames(run)))
+        return [(frame.name, frame.help, frame.nr_fields) for frame in frames]
 
-    def frames(self) -> List[Any]:
-        lib = library()
-        return [lib.tacho_frame(self.run, i).contents for i in range(lib.tacho_nr_frames(self.run))]
-
-    def fields(self, frame: int, nr: int) -> List[Any]:
-        lib = library()
-        return [lib.tacho_field(self.run, frame, i).contents for i in range(nr)]
+    def fields(self, frame: int, nr: int) -> List[Tuple[Optional[bytes], ...]]:
+        """Name, help, type, unit and kind of each field of a table, copies as well."""
+        lib, run = library(), self.run
+        fields = (lib.tacho_field(run, frame, i).contents for i in range(nr))
+        return [(field.name, field.help, field.type, field.unit, field.kind) for field in fields]
 
     def text(self, function: str) -> bytes:
         lib, text = library(), ctypes.c_void_p()

@@ -182,7 +182,7 @@ class Recording:
 
     def __init__(
         self,
-        path: "Union[None, str, os.PathLike[str]]" = None,
+        path: "Union[None, str, bytes, os.PathLike[str], os.PathLike[bytes]]" = None,
         *,
         interval: Union[None, int, float, str] = None,
         strict: bool = False,
@@ -195,7 +195,7 @@ class Recording:
         children: bool = True,
         options: Iterable[str] = (),
     ) -> None:
-        self.path: Optional[str] = None if path is None else os.path.abspath(os.fspath(path))
+        self.path: Optional[str] = None if path is None else os.path.abspath(os.fsdecode(path))
         self.why: Optional[str] = "it was not started yet"
         self.strict = strict
         self._join = join
@@ -450,7 +450,7 @@ def _remote(path: Optional[str], socket: Optional[str], why: Optional[str]) -> R
     return recording
 
 
-def _record(path: "Union[None, str, os.PathLike[str]]" = None, **options: Any) -> Recording:
+def _record(path: "Union[None, str, bytes, os.PathLike[str], os.PathLike[bytes]]" = None, **options: Any) -> Recording:
     """Records this process and its descendants: `with tacho.record("train.tacho", interval=1) as run:`.
 
     path: the recording; without one it is NAME-DATE.tacho in the working directory, NAME being that of the script.
@@ -478,7 +478,7 @@ else:
     record = _record
 
 
-def start(path: "Union[None, str, os.PathLike[str]]" = None, **options: Any) -> Recording:
+def start(path: "Union[None, str, bytes, os.PathLike[str], os.PathLike[bytes]]" = None, **options: Any) -> Recording:
     """Begins to record this process, to its end or to `tacho.stop()`. Options are those of `record()`.
 
     A second start warns, and gives the recording that runs.

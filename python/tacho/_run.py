@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+    Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+    Paths = Union[Path, Sequence[Path]]
     Time = Union[None, int, float, str, timedelta]
 
 
@@ -96,13 +97,16 @@ def open(path: "Paths") -> "Run":  # noqa: A001 (as in tarfile.open)
 
 
 class Run:
-    """A run: what `tacho.open()` returns. It may be used by several threads, and as a context manager that closes it."""
+    """A run: what `tacho.open()` returns. It may be used by several threads, and as a context manager that closes it.
+
+    Batches and streams that it gives are for one thread at a time.
+    """
 
     def __init__(self, path: "Paths") -> None:
-        several = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        several = [path] if isinstance(path, (str, bytes, os.PathLike)) else list(path)
         if not several:
             raise ValueError("no recording is named")
-        self.paths: List[str] = [os.fspath(one) for one in several]
+        self.paths: List[str] = [os.fsdecode(one) for one in several]
         self._handle = _library.Handle(self.paths)
         self._summary: Optional[Record] = None
 
@@ -160,14 +164,14 @@ class Run:
     @property
     def tables(self) -> Dict[str, str]:
         """The tables that there are, and what each of them is."""
-        return {_text(frame.name): _text(frame.help) for frame in self._handle.frames()}
+        return {_text(name): _text(help) for name, help, _ in self._handle.frames()}
 
     def _fields(self, name: str) -> Dict[str, Field]:
-        for i, frame in enumerate(self._handle.frames()):
-            if _text(frame.name) == name:
+        for i, (frame, _, nr) in enumerate(self._handle.frames()):
+            if _text(frame) == name:
                 fields = (
-                    Field(_text(f.name), _text(f.type), _text(f.unit), _text(f.kind) or None, _text(f.help))
-                    for f in self._handle.fields(i, frame.nr_fields)
+                    Field(_text(title), _text(type), _text(unit), _text(kind) or None, _text(help))
+                    for title, help, type, unit, kind in self._handle.fields(i, nr)
                 )
                 return {field.name: field for field in fields}
         raise KeyError(f"there is no table {name!r}; there are: {', '.join(self.tables)}")
@@ -248,7 +252,7 @@ class Run:
     # ---- the rest ----
 
     def close(self) -> None:
-        """Streams and tables that were read already stay valid."""
+        """Streams and tables that were read already stay valid, and calls in other threads go on to their end; later ones fail."""
         self._handle.close()
 
     def __enter__(self) -> "Run":

@@ -153,6 +153,106 @@ def test_capsules_that_outlive_everything(tmp_path, recordings):  # noqa: F811
     script(text, recordings["run"])
 
 
+# ---- threads ----
+
+
+def test_close_waits_for_calls_of_other_threads(tacho, recordings, monkeypatch):  # noqa: F811
+    """The run is freed after the last call that uses it: each function is held inside the library until the run was closed."""
+    from tacho import _library
+
+    lib = _library.library()
+    order, entered, closed = [], threading.Event(), threading.Event()
+
+    def held(name, real):
+        def call(*args):
+            entered.set()
+            assert closed.wait(60)
+            order.append(name)
+            return -9 if order[0] == "tacho_close" else real(*args)  # never into memory that is freed
+
+        return call
+
+    def noted(*args, close=lib.tacho_close):
+        order.append("tacho_close")
+        close(*args)
+
+    monkeypatch.setattr(lib, "tacho_close", noted)
+    for name, use in (
+        ("tacho_summary", lambda run: run.summary),
+        ("tacho_findings", lambda run: run.findings),
+        ("tacho_nr_frames", lambda run: run.tables),
+        ("tacho_frame", lambda run: run.tables),
+        ("tacho_field", lambda run: run._fields("tree")),
+        ("tacho_stream", lambda run: run.table("tree")),
+        ("tacho_follow", lambda run: run.follow("tree")),
+    ):
+        run, real = tacho.open(recordings["run"]), getattr(lib, name)
+        order.clear(), entered.clear(), closed.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(lib, name, held(name, real))
+            thread = threading.Thread(target=lambda: use(run))  # noqa: B023
+            thread.start()
+            assert entered.wait(60)
+            run.close()
+            freed = list(order)
+            with pytest.raises(tacho.TachoError, match="closed"):
+                use(run)
+            closed.set()
+            thread.join()
+        assert not freed, f"the run was freed within {name}()"
+        assert order[0] == name and order[-1] == "tacho_close" and order.count("tacho_close") == 1
+
+
+CLOSED_WHILE_READ = """
+import sys, threading, tacho
+
+def read(run, barrier):
+    barrier.wait()
+    try:
+        while True:
+            run.tables, run.findings, run.summary, run.table("tree").to_dict()
+            run._summary = None  # read it again
+    except tacho.TachoError as error:
+        assert "closed" in str(error), error
+
+for _ in range(60):
+    run, barrier = tacho.open(sys.argv[1]), threading.Barrier(4)
+    threads = [threading.Thread(target=read, args=(run, barrier)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    barrier.wait()
+    run.table("tree").to_dict()  # they are at work meanwhile
+    run.close()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_a_run_is_closed_while_threads_read(recordings):  # noqa: F811
+    done = script(CLOSED_WHILE_READ, recordings["run"], check=False)
+    assert (done.returncode, done.stderr) == (0, "")  # what a thread raises is printed there
+
+
+# ---- names of files ----
+
+
+def test_paths_of_all_kinds(tacho, recordings, tmp_path):  # noqa: F811
+    """Bytes are names of files, too; a name is not cut off at a null character."""
+    path = os.fspath(recordings["run"])
+    truth = show(path)
+    for one in (path, os.fsencode(path), [os.fsencode(path)]):
+        with tacho.open(one) as run:
+            assert run.summary == truth and run.paths == [path]
+            with pytest.raises(ValueError, match="null"):
+                run.table("tree", metrics=["tree.cores\0x"])
+    os.symlink(path, b"\xff.tacho")
+    with tacho.open(b"\xff.tacho") as run:
+        assert {**run.summary, "path": path} == truth
+    for one in (path + "\0b", os.fsencode(path) + b"\0b"):
+        with pytest.raises(ValueError, match="null"):
+            tacho.open(one)
+
+
 # ---- what is asked for ----
 
 

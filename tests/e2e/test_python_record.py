@@ -27,7 +27,9 @@ def test_a_context_manager(tacho, tmp_path):  # noqa: F811
     with tacho.record("a.tacho", interval=0.05, tags={"k": "v"}, message="hello") as run:
         assert run.why is None and run.active and run.path == str(tmp_path / "a.tacho")
         assert os.environ["TACHO_RECORDING"] == run.path
-        assert run.summary.complete is False and run.summary["processes"]["seen"] == 1  # live
+        assert run.summary.complete is False  # live
+        # Not alone: a process that runs other tests beside this one is a child of it.
+        assert os.getpid() in run.open().table("processes").to_dict()["pid"]
         with run.phase("load", files=3):
             with run.phase("part"):
                 pass
