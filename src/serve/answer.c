@@ -75,9 +75,14 @@ enum MHD_Result answer_say(struct serve_request *q, unsigned status, const char 
 	return send_text(q, status, HTML, &out);
 }
 
-/* It is asked again when something has changed, or at that time. Under the lock. */
+/* It is asked again when something has changed, or at that time. Under the lock. Nothing may wait when the
+ * server ends: libmicrohttpd aborts if it still finds a suspended connection then. */
 enum MHD_Result answer_wait(struct serve_request *q, int64_t until_ns)
 {
+	if (q->serve->ends) {
+		q->cut_off = true;
+		return MHD_NO;
+	}
 	q->until_ns = until_ns;
 	q->suspended = true;
 	MHD_suspend_connection(q->connection);
@@ -165,7 +170,7 @@ static enum MHD_Result sign_in(struct serve_request *q)
 	if (wait)
 		answer_wait(q, serve_now() + WRONG_DELAY_NS);
 	else if (q->until_ns && serve_now() < q->until_ns)
-		wait = answer_wait(q, q->until_ns) == MHD_YES;
+		wait = answer_wait(q, q->until_ns) == MHD_YES || q->cut_off;
 	pthread_mutex_unlock(&s->lock);
 	return wait ? MHD_YES : refuse(q);
 }
@@ -362,6 +367,7 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
 	const char *method, const char *version, const char *upload, size_t *upload_size, void **con_cls)
 {
 	struct serve_request *q = *con_cls;
+	enum MHD_Result answered;
 
 	(void)version, (void)upload;
 	if (!q) {
@@ -373,7 +379,8 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
 	*upload_size = 0;
 	if (q->gone)
 		return MHD_NO;
-	return answer(q, method);
+	answered = answer(q, method);
+	return q->cut_off ? MHD_NO : answered;
 }
 
 void serve_completed(

@@ -111,6 +111,7 @@ struct serve_request {
 	int fd;
 	int64_t began_ns, until_ns; /* it waits until then at most */
 	bool suspended, gone;
+	bool cut_off; /* it would have to wait, and the server ends */
 	struct serve_address address;
 	struct shown *shown;
 	struct made *made;

@@ -112,8 +112,8 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t most)
 			q->out = shared_unref(q->out);
 	} else if (q->told_end) {
 		n = MHD_CONTENT_READER_END_OF_STREAM;
-	} else {
-		answer_wait(q, q->spoke_ns + SILENCE_NS);
+	} else if (answer_wait(q, q->spoke_ns + SILENCE_NS) == MHD_NO) {
+		n = MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return n;
