@@ -15,6 +15,7 @@
 #include <time.h>
 
 #define PARTS_MOST 256
+#define DEPTH_MOST 4
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 #define USAGE 2 /* the exit status of wrong words: there is no such format */
 
@@ -175,17 +176,24 @@ static int take_all(struct made *m, const char *directory)
 	return r;
 }
 
-static void remove_all(const char *directory)
+/* Exports that were killed leave a directory in it. No link is followed. */
+static void remove_all(int at, const char *name, unsigned depth)
 {
-	DIR *dir = opendir(directory);
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (fd >= 0 && !dir)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR && depth < DEPTH_MOST)
+			remove_all(dirfd(dir), entry->d_name, depth + 1);
+	}
 	if (dir)
 		closedir(dir);
-	rmdir(directory);
+	unlinkat(at, name, AT_REMOVEDIR);
 }
 
 static void say_trouble(struct made *m, int status, const char *log)
@@ -227,7 +235,7 @@ static void make_work(void *arg)
 	if (mkdtemp(directory)) { /* mode 0700 */
 		snprintf(log, sizeof(log), "%.2000s/.log", directory);
 		make_in(m, directory, log);
-		remove_all(directory);
+		remove_all(AT_FDCWD, directory, 0);
 	} else {
 		m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 	}

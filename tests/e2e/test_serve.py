@@ -526,6 +526,62 @@ def test_slow_heads_are_cut_off(server):
         s.close()
 
 
+def test_end_while_requests_come(runs):
+    """Requests that would have to wait find a server that ends."""
+    for _ in range(5):
+        server = Server(runs)
+        run_id = id_of(server, "one.tacho")
+        ended = threading.Event()
+
+        def ask():
+            line = f"GET /run/{run_id}/events?after=0 HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+            while not ended.is_set():
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port)) as s:
+                    s.sendall(line)
+        asking = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in asking:
+            thread.start()
+        try:
+            server.ask("")
+            assert server.stop() == 0
+        finally:
+            ended.set()
+            for thread in asking:
+                thread.join()
+
+
+# ---- what is made by other programs ----
+
+
+@contextlib.contextmanager
+def serving_with(script, where, tmp, **options):
+    """A server whose reports and exports come from this shell script: $out is where to."""
+    place = where / "bin"
+    place.mkdir()
+    shutil.copy(Path(TACHO).parent / "tacho-serve", place / "tacho-serve")
+    (place / "tacho").write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n{script}\n')
+    (place / "tacho").chmod(0o755)
+    with serving(*options.pop("words", ()), program=[place / "tacho-serve"], tmp=tmp, **options) as server:
+        yield server
+
+
+def test_exports_that_nobody_waits_for_leave_nothing(runs, tmp_path):
+    tmp = tmp_path / "tmp"
+    tmp.mkdir()
+    script = 'mkdir "$out/.stage" && echo secret >"$out/.stage/a.csv" && exec sleep 1000'
+    with serving_with(script, tmp_path, tmp, words=[runs]) as server:
+        line = f"GET /run/{id_of(server, 'one.tacho')}/export/csv HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            s.sendall(line)
+            until(lambda: list(tmp.glob("*/.stage/a.csv")), "an export that is being made")
+        until(lambda: not list(tmp.iterdir()), "an empty directory")
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            s.sendall(line)
+            until(lambda: list(tmp.glob("*/.stage/a.csv")), "an export that is being made")
+            assert server.stop() == 0
+    assert not list(tmp.iterdir())
+
+
 # ---- hostile recordings ----
 
 
