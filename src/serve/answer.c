@@ -314,19 +314,46 @@ static enum MHD_Result answer_by_place(struct serve_request *q)
 	}
 }
 
+static bool is_known(const char *method)
+{
+	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
+}
+
+static enum MHD_Result send_allowed(struct serve_request *q)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+
+	if (r)
+		MHD_add_response_header(r, "Allow", "GET, HEAD");
+	return answer_send(q, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", r);
+}
+
+static bool has_body(struct serve_request *q)
+{
+	const char *length = header_of(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return header_of(q, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
+		(length && length[strspn(length, "0")] != 0);
+}
+
+/* Before its body comes, which is not read: who announces one and sends nothing holds no connection. */
+static enum MHD_Result refuse_body(struct serve_request *q, const char *method)
+{
+	if (q->serve->socket && !is_ours(q))
+		return refuse(q);
+	if (!is_known(method))
+		return send_allowed(q);
+	return answer_say(q, MHD_HTTP_BAD_REQUEST, "Not understood", "Requests have no body here.");
+}
+
 static enum MHD_Result answer(struct serve_request *q, const char *method)
 {
 	struct serve *s = q->serve;
-	struct MHD_Response *r;
 
 	if (s->socket && !is_ours(q))
 		return refuse(q);
-	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-		if (r)
-			MHD_add_response_header(r, "Allow", "GET, HEAD");
-		return answer_send(q, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", r);
-	}
+	if (!is_known(method))
+		return send_allowed(q);
 	if (!serve_host_allowed(header_of(q, "Host"), s->host, s->nr_hosts) || is_foreign(q))
 		return refuse(q);
 	if (q->address.place == PLACE_LOGIN)
@@ -373,8 +400,9 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
 	if (!q) {
 		q = request_new(cls, connection, url);
 		*con_cls = q;
-		/* What is sent along is not read: POST is refused in any case. */
-		return q ? MHD_YES : MHD_NO;
+		if (!q)
+			return MHD_NO;
+		return has_body(q) ? refuse_body(q, method) : MHD_YES;
 	}
 	*upload_size = 0;
 	if (q->gone)

@@ -368,6 +368,17 @@ def test_only_get_and_head(server):
     assert head.status == 200 and not head.body and int(head.headers["Content-Length"]) > 1000
 
 
+def test_requests_with_a_body_are_answered_before_it_comes(server):
+    """So nobody holds a connection by a body that never comes."""
+    for method, headers, body, status in (
+            ("POST", b"Content-Length: 1000000", b"", b"405"), ("POST", b"Content-Length: 5", b"hello", b"405"),
+            ("PUT", b"Transfer-Encoding: chunked", b"", b"405"), ("GET", b"Content-Length: 1000000", b"", b"400"),
+            ("POST", b"Content-Length: 3000000", b"x" * 3000000, b"405"), ("POST", b"Content-Length: 0", b"", b"405"),
+            ("GET", b"Content-Length: 0", b"", b"403")):
+        answer = server.raw(method.encode() + b" / HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n\r\n" + body, end=False)
+        assert answer.split(b"\r\n")[0].split()[1] == status, (method, headers, answer)
+
+
 def test_every_answer_is_guarded(server):
     run_id = id_of(server, "one.tacho")
     for path, cookie in (("", True), ("", False), (f"run/{run_id}/", True), (f"run/{run_id}/recording", True), ("nothing", True), ("login", False)):
