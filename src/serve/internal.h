@@ -151,6 +151,7 @@ struct serve {
 	uint64_t wrong_tokens;
 	int64_t wrong_until_ns;
 	int listener;
+	struct stat socket_stat;
 	char *socket, *directory, *url, *token, *cookie; /* cookie: its name */
 	const char **host;
 	size_t nr_hosts;
@@ -184,5 +185,6 @@ void waiting_page(const char *title, const char *text, unsigned seconds, struct 
 
 /* listener.c */
 int listener_open(struct serve *s, struct buf *reterr);
+void listener_remove(struct serve *s); /* the file of the socket; before it is closed */
 void listener_close(struct serve *s);
 #endif

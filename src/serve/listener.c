@@ -133,6 +133,8 @@ static int open_socket(struct serve *s, struct buf *reterr)
 			r = -errno;
 		umask(before);
 	}
+	if (r >= 0 && lstat(s->socket, &s->socket_stat) < 0)
+		r = -errno;
 	if (r < 0 && !reterr->len)
 		buf_addf(reterr, "%s: %s%s", s->socket ? s->socket : "a socket", strerror(-r),
 			r == -ENAMETOOLONG ? ": --socket PATH with a shorter one" : "");
@@ -259,10 +261,18 @@ int listener_open(struct serve *s, struct buf *reterr)
 	return r < 0 ? r : take_hosts(s);
 }
 
+/* Another one may have been put in its place. While ours is open its number is not given to another file. */
+void listener_remove(struct serve *s)
+{
+	struct stat st;
+
+	if (s->socket && lstat(s->socket, &st) == 0 && st.st_dev == s->socket_stat.st_dev &&
+		st.st_ino == s->socket_stat.st_ino)
+		unlink(s->socket);
+}
+
 void listener_close(struct serve *s)
 {
-	if (s->socket)
-		unlink(s->socket);
 	if (s->token)
 		explicit_bzero(s->token, strlen(s->token));
 	if (s->url)

@@ -465,6 +465,16 @@ def test_socket_is_private_and_its_others_are_refused(runs, tmp_path):
     assert not path.exists()
 
 
+def test_socket_that_another_server_has_now_stays(runs, tmp_path):
+    path = tmp_path / "s.sock"
+    with serving(runs, sock=path) as first:
+        path.unlink()
+        with serving(runs, sock=path) as second:
+            assert first.stop() == 0
+            assert second.ask("").status == 200
+        assert not path.exists()
+
+
 def test_private_directory_and_what_killed_servers_leave(runs, tmp_path):
     first = Server(runs, sock=None, tmp=tmp_path)
     first.stop()
