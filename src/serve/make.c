@@ -2,14 +2,13 @@
  * with words that no shell sees, a few at once, at low priority, and killed when the viewer left. */
 #include "serve/files.h"
 
-#include "base/whole_file.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -42,7 +41,7 @@ void make_drop(struct made *m)
 
 /* ---- the program ---- */
 
-static int spawn(struct made *m, const char *directory, const char *log, pid_t *ret)
+static int spawn(struct made *m, const char *directory, int log, pid_t *ret)
 {
 	char out[PATH_MAX];
 	const char *word[] = {"tacho", NULL, NULL, NULL, "-o", out, "--", m->path, NULL};
@@ -64,7 +63,7 @@ static int spawn(struct made *m, const char *directory, const char *log, pid_t *
 	posix_spawnattr_init(&attr);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	posix_spawn_file_actions_adddup2(&files, log, 2);
 	posix_spawnattr_setflags(
 		&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -196,18 +195,22 @@ static void remove_all(int at, const char *name, unsigned depth)
 	unlinkat(at, name, AT_REMOVEDIR);
 }
 
-static void say_trouble(struct made *m, int status, const char *log)
+/* What the program said; else what the system said. */
+static void say_trouble(struct made *m, int status, int err, int log)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len = 0;
+	char text[4096];
+	ssize_t n = pread(log, text, sizeof(text) - 1, 0);
 
 	m->status = m->what == PLACE_EXPORT && status == USAGE ? MHD_HTTP_NOT_FOUND
 							       : MHD_HTTP_INTERNAL_SERVER_ERROR;
-	if (file_read(log, 65536, &text, &len) >= 0 && len)
+	text[MAX(n, 0)] = 0;
+	if (n > 0)
 		m->trouble = strdup(text);
+	else if (err < 0 && asprintf(&m->trouble, "It could not be made: %s.", strerror(-err)) < 0)
+		m->trouble = NULL;
 }
 
-static void make_in(struct made *m, const char *directory, const char *log)
+static void make_in(struct made *m, const char *directory, int log)
 {
 	pid_t pid;
 	int status = -1, r;
@@ -220,25 +223,38 @@ static void make_in(struct made *m, const char *directory, const char *log)
 	if (status == 0)
 		r = take_all(m, directory);
 	if (status != 0 || r < 0)
-		say_trouble(m, status, log);
+		say_trouble(m, status, r, log);
 }
 
+static void say_no_directory(struct made *m, const char *directory, int err)
+{
+	m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	if (asprintf(&m->trouble, "A directory for it (%s) could not be made: %s. TMPDIR names another place.",
+		    directory, strerror(err)) < 0)
+		m->trouble = NULL;
+}
+
+/* What the program says is kept in memory: the place for files may be full. */
 static void make_work(void *arg)
 {
 	struct made *m = arg;
 	struct serve *s = m->serve;
 	const char *tmp = getenv("TMPDIR");
-	char directory[PATH_MAX], log[PATH_MAX];
+	char directory[PATH_MAX];
+	int log = memfd_create("tacho-serve", MFD_CLOEXEC);
 
 	snprintf(directory, sizeof(directory), "%.1900s/tacho-serve-XXXXXX",
 		tmp && *tmp == '/' ? tmp : "/tmp");
-	if (mkdtemp(directory)) { /* mode 0700 */
-		snprintf(log, sizeof(log), "%.2000s/.log", directory);
+	if (log < 0) {
+		say_trouble(m, -1, -errno, log);
+	} else if (mkdtemp(directory)) { /* mode 0700 */
 		make_in(m, directory, log);
 		remove_all(AT_FDCWD, directory, 0);
 	} else {
-		m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		say_no_directory(m, directory, errno);
 	}
+	if (log >= 0)
+		close(log);
 	pthread_mutex_lock(&s->lock);
 	m->done = true;
 	serve_wake(s);

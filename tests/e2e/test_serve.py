@@ -603,6 +603,16 @@ def test_exports_that_nobody_waits_for_leave_nothing(runs, tmp_path):
     assert not list(tmp.iterdir())
 
 
+def test_why_something_could_not_be_made(runs, tmp_path):
+    """The place for files may be full, or not there."""
+    with serving_with("echo no space is left >&2; ls -A $(dirname $out) >&2; exit 1", tmp_path, tmp_path, words=[runs]) as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/report.pdf")
+        assert answer.status == 500 and re.search(r">no space is left\s*<", answer.text)
+    with serving(runs, tmp=tmp_path / "nowhere") as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/report.pdf")
+        assert answer.status == 500 and "No such file or directory. TMPDIR" in answer.text
+
+
 # ---- hostile recordings ----
 
 
