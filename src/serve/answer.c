@@ -363,7 +363,8 @@ static enum MHD_Result answer(struct serve_request *q, const char *method)
 	return answer_by_place(q);
 }
 
-static struct serve_request *request_new(struct serve *s, struct MHD_Connection *c, const char *url)
+static struct serve_request *request_new(
+	struct serve *s, struct MHD_Connection *c, const char *url, const char *method)
 {
 	struct serve_request *q = calloc(1, sizeof(*q));
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD),
@@ -378,6 +379,7 @@ static struct serve_request *request_new(struct serve *s, struct MHD_Connection 
 	q->fd = info ? info->connect_fd : -1;
 	q->began_ns = serve_now();
 	q->address = serve_address(url);
+	q->only_head = !strcmp(method, MHD_HTTP_METHOD_HEAD);
 	pthread_mutex_lock(&s->lock);
 	if (peer)
 		peer->asked = true;
@@ -398,7 +400,7 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
 
 	(void)version, (void)upload;
 	if (!q) {
-		q = request_new(cls, connection, url);
+		q = request_new(cls, connection, url, method);
 		*con_cls = q;
 		if (!q)
 			return MHD_NO;

@@ -110,7 +110,7 @@ struct serve_request {
 	struct MHD_Connection *connection;
 	int fd;
 	int64_t began_ns, until_ns; /* it waits until then at most */
-	bool suspended, gone;
+	bool suspended, gone, only_head;
 	bool cut_off; /* it would have to wait, and the server ends */
 	struct serve_address address;
 	struct shown *shown;

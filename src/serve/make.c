@@ -16,7 +16,8 @@
 #define PARTS_MOST 256
 #define DEPTH_MOST 4
 #define LOOK_NS (20 * NSEC_PER_MSEC)
-#define USAGE 2 /* the exit status of wrong words: there is no such format */
+#define USAGE 2 /* the exit status of wrong words */
+#define NO_FORMAT "tacho: there is no format " /* what it says then, of the format in the address */
 
 static void made_free(struct made *m)
 {
@@ -158,9 +159,9 @@ static int take_all(struct made *m, const char *directory)
 	m->part = calloc((size_t)MAX(n, 0) + 1, sizeof(*m->part));
 	if (!m->part)
 		r = -ENOMEM;
-	for (int i = 0; i < n && r >= 0 && m->nr_parts < PARTS_MOST; i++)
+	for (int i = 0; i < n && r >= 0; i++)
 		if (entry[i]->d_name[0] != '.')
-			r = take_part(m, directory, entry[i]->d_name);
+			r = m->nr_parts < PARTS_MOST ? take_part(m, directory, entry[i]->d_name) : -E2BIG;
 	if (r >= 0 && m->nr_parts == 1) {
 		m->fd = m->part[0];
 		m->nr_parts = 0;
@@ -201,11 +202,14 @@ static void say_trouble(struct made *m, int status, int err, int log)
 	char text[4096];
 	ssize_t n = pread(log, text, sizeof(text) - 1, 0);
 
-	m->status = m->what == PLACE_EXPORT && status == USAGE ? MHD_HTTP_NOT_FOUND
-							       : MHD_HTTP_INTERNAL_SERVER_ERROR;
 	text[MAX(n, 0)] = 0;
+	m->status = status == USAGE && !strncmp(text, NO_FORMAT, strlen(NO_FORMAT))
+		? MHD_HTTP_NOT_FOUND
+		: MHD_HTTP_INTERNAL_SERVER_ERROR;
 	if (n > 0)
 		m->trouble = strdup(text);
+	else if (err == -E2BIG)
+		m->trouble = strdup("It has too many files for a download: `tacho export` makes them.");
 	else if (err < 0 && asprintf(&m->trouble, "It could not be made: %s.", strerror(-err)) < 0)
 		m->trouble = NULL;
 }

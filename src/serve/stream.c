@@ -171,6 +171,9 @@ enum MHD_Result stream_begin(struct serve_request *q)
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_read, q, NULL);
 	if (r)
 		MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* of nginx */
+	/* Else libmicrohttpd sends the end of a chunked body behind a head that has none. */
+	if (r && q->only_head)
+		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
 	return answer_send(q, MHD_HTTP_OK, "text/event-stream", r);
 }
 

@@ -366,6 +366,9 @@ def test_only_get_and_head(server):
         assert server.ask("", method=method).status == 405, method
     head = server.ask(f"run/{id_of(server, 'one.tacho')}/recording", method="HEAD")
     assert head.status == 200 and not head.body and int(head.headers["Content-Length"]) > 1000
+    line = f"HEAD /run/{id_of(server, 'one.tacho')}/events?after=0 HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n"
+    head, body = server.raw(line.encode(), end=False).split(b"\r\n\r\n", 1)
+    assert b" 200 " in head and b"text/event-stream" in head and not body
 
 
 def test_requests_with_a_body_are_answered_before_it_comes(server):
@@ -611,6 +614,19 @@ def test_why_something_could_not_be_made(runs, tmp_path):
     with serving(runs, tmp=tmp_path / "nowhere") as server:
         answer = server.ask(f"run/{id_of(server, 'one.tacho')}/report.pdf")
         assert answer.status == 500 and "No such file or directory. TMPDIR" in answer.text
+        shutil.copy(runs / "one.tacho", tmp_path / "own.tacho")
+    with serving(tmp_path / "own.tacho", tmp=tmp_path) as server:
+        run_id = id_of(server, "own.tacho")
+        (tmp_path / "own.tacho").write_bytes(os.urandom(5000))
+        answer = server.ask(f"run/{run_id}/export/json")
+        assert answer.status == 500 and "is not a recording" in answer.text
+        assert server.ask(f"run/{run_id}/export/nonsense").status == 404
+
+
+def test_more_files_than_can_be_sent_are_refused_whole(runs, tmp_path):
+    with serving_with('cd "$out" && seq 257 | xargs touch', tmp_path, tmp_path, words=[runs]) as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/export/csv")
+        assert answer.status == 500 and "too many files for a download" in answer.text
 
 
 # ---- hostile recordings ----
@@ -688,6 +704,11 @@ def test_run_serve_shows_the_job_and_ends_after_it(tmp_path):
             return True
         return False
     until(gone, "the end of the server")
+
+
+def test_run_serve_with_an_open_quotation_mark(tmp_path):
+    done = run("run", "-q", "--serve-with", "--port '80", "-o", tmp_path / "job.tacho", "--", "true")
+    assert done.returncode == 0 and b"a quotation mark is not closed in --port '80" in done.stderr
 
 
 def test_run_serve_without_viewers_ends_with_the_job(tmp_path):
