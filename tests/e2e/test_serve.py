@@ -656,6 +656,23 @@ def test_damaged_and_changing_recordings(runs, tmp_path):
         assert server.ask("").status == 200
 
 
+def test_a_directory_that_is_made_anew_is_served(runs, tmp_path):
+    place = tmp_path / "runs"
+    place.mkdir()
+    with serving(place) as server:
+        for name, leave in (("a.tacho", lambda: shutil.rmtree(place)), ("b.tacho", lambda: place.rename(tmp_path / "old")), ("c.tacho", None)):
+            shutil.copy(runs / "one.tacho", place / name)
+            until(lambda: name in server.ask("").text and len(server.ids()) == 1, "the new recording")
+            assert server.ask(f"run/{server.ids()[0]}/recording").body == (runs / "one.tacho").read_bytes()
+            if leave:
+                leave()
+                place.mkdir()
+        # Not where a link leads.
+        shutil.rmtree(place)
+        place.symlink_to(runs)
+        until(lambda: not server.ids(), "an empty list")
+
+
 def test_a_thousand_recordings_are_listed_page_by_page(runs, tmp_path):
     for i in range(1000):
         os.link(runs / "one.tacho", tmp_path / f"r{i:04}.tacho")
