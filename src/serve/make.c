@@ -16,7 +16,7 @@
 #define PARTS_MOST 256
 #define DEPTH_MOST 4
 #define LOOK_NS (20 * NSEC_PER_MSEC)
-#define USAGE 2 /* the exit status of wrong words */
+#define USAGE 2				       /* the exit status of wrong words */
 #define NO_FORMAT "tacho: there is no format " /* what it says then, of the format in the address */
 
 static void made_free(struct made *m)
@@ -233,8 +233,9 @@ static void make_in(struct made *m, const char *directory, int log)
 static void say_no_directory(struct made *m, const char *directory, int err)
 {
 	m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
-	if (asprintf(&m->trouble, "A directory for it (%s) could not be made: %s. TMPDIR names another place.",
-		    directory, strerror(err)) < 0)
+	if (asprintf(&m->trouble,
+		    "A directory for it (%s) could not be made: %s. TMPDIR names another place.", directory,
+		    strerror(err)) < 0)
 		m->trouble = NULL;
 }
 
