@@ -214,16 +214,32 @@ static void say_trouble(struct made *m, int status, int err, int log)
 		m->trouble = NULL;
 }
 
+/* The program opens the path by itself: what it made is given away only if the same file is there still, and
+ * no link that leads out. */
+static bool is_same(const struct made *m, const struct stat *had)
+{
+	struct stat has;
+
+	return roots_has(&m->serve->roots, m->path, &has) && has.st_dev == had->st_dev &&
+		has.st_ino == had->st_ino;
+}
+
 static void make_in(struct made *m, const char *directory, int log)
 {
+	struct stat had;
 	pid_t pid;
 	int status = -1, r;
 
 	if (is_unwanted(m))
 		return;
-	r = spawn(m, directory, log, &pid);
+	r = roots_has(&m->serve->roots, m->path, &had) ? spawn(m, directory, log, &pid) : -ENOENT;
 	if (r >= 0)
 		status = wait_for(m, pid);
+	if (status >= 0 && !is_same(m, &had)) {
+		m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		m->trouble = strdup("Another file has the name of this recording now: ask again.");
+		return;
+	}
 	if (status == 0)
 		r = take_all(m, directory);
 	if (status != 0 || r < 0)

@@ -447,6 +447,22 @@ def test_links_that_lead_out_are_not_followed(runs, tmp_path):
             assert "outside" not in server.ask(f"run/{other}/").text or "lies outside" in server.ask(f"run/{other}/").text
 
 
+def test_reports_of_a_recording_that_was_replaced_are_not_given_away(runs, tmp_path):
+    """The program that makes them opens the path once more: it may have had another file."""
+    inside, other = tmp_path / "inside", tmp_path / "other.tacho"
+    inside.mkdir()
+    for name in ("own.tacho", "linked.tacho"):
+        shutil.copy(runs / "one.tacho", inside / name)
+    shutil.copy(runs / "one.tacho", other)
+    script = f'echo secret >"$out"; cd {inside}; mv {other} own.tacho || ln -sf {runs}/one.tacho linked.tacho'
+    with serving_with(script, tmp_path, tmp_path, words=[inside]) as server:
+        own, linked = id_of(server, "own.tacho"), id_of(server, "linked.tacho")
+        answer = server.ask(f"run/{own}/report.html")
+        assert answer.status == 500 and "Another file has the name" in answer.text and "secret" not in answer.text
+        answer = server.ask(f"run/{linked}/report.html")
+        assert answer.status == 404 and "secret" not in answer.text
+
+
 def test_socket_is_private_and_its_others_are_refused(runs, tmp_path):
     path = tmp_path / "s.sock"
     with serving(runs, sock=path) as server:
