@@ -131,6 +131,7 @@ const char *job_node_target(const struct recording *r); /* what it is attached t
  * our stderr. */
 #define BESIDE_WORDS_MOST 128
 size_t beside_words(char *text, char **ret, size_t most);
+bool beside_closed(const char *text); /* each quotation mark has its second one */
 pid_t beside_start(struct recording *r, char **word, bool speaks);
 /* record_serve.c: starts the server, once. */
 void record_serve(struct recording *r);

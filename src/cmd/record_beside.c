@@ -35,6 +35,16 @@ size_t beside_words(char *text, char **ret, size_t most)
 	return nr;
 }
 
+bool beside_closed(const char *text)
+{
+	char quote = 0;
+
+	for (; *text; text++)
+		if (quote ? *text == quote : *text == '\'' || *text == '"')
+			quote = quote ? 0 : *text;
+	return !quote;
+}
+
 /* What the shell had open for us is the job's: who waits for the end of such a pipe, or for such a lock, does
  * not wait for the pusher. Before Linux 5.9 one by one. */
 static void close_from(unsigned first)

@@ -22,6 +22,10 @@ void record_serve(struct recording *r)
 			"`tacho report` makes the page when the job has ended");
 		return;
 	}
+	if (!beside_closed(with)) {
+		warning("--serve-with: a quotation mark is not closed in %s: nothing is served", with);
+		return;
+	}
 	word[nr++] = (char *)"tacho";
 	word[nr++] = (char *)"serve";
 	word[nr++] = (char *)"--until-end";

@@ -75,9 +75,14 @@ enum MHD_Result answer_say(struct serve_request *q, unsigned status, const char 
 	return send_text(q, status, HTML, &out);
 }
 
-/* It is asked again when something has changed, or at that time. Under the lock. */
+/* It is asked again when something has changed, or at that time. Under the lock. Nothing may wait when the
+ * server ends: libmicrohttpd aborts if it still finds a suspended connection then. */
 enum MHD_Result answer_wait(struct serve_request *q, int64_t until_ns)
 {
+	if (q->serve->ends) {
+		q->cut_off = true;
+		return MHD_NO;
+	}
 	q->until_ns = until_ns;
 	q->suspended = true;
 	MHD_suspend_connection(q->connection);
@@ -165,7 +170,7 @@ static enum MHD_Result sign_in(struct serve_request *q)
 	if (wait)
 		answer_wait(q, serve_now() + WRONG_DELAY_NS);
 	else if (q->until_ns && serve_now() < q->until_ns)
-		wait = answer_wait(q, q->until_ns) == MHD_YES;
+		wait = answer_wait(q, q->until_ns) == MHD_YES || q->cut_off;
 	pthread_mutex_unlock(&s->lock);
 	return wait ? MHD_YES : refuse(q);
 }
@@ -309,19 +314,46 @@ static enum MHD_Result answer_by_place(struct serve_request *q)
 	}
 }
 
+static bool is_known(const char *method)
+{
+	return !strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
+}
+
+static enum MHD_Result send_allowed(struct serve_request *q)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+
+	if (r)
+		MHD_add_response_header(r, "Allow", "GET, HEAD");
+	return answer_send(q, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", r);
+}
+
+static bool has_body(struct serve_request *q)
+{
+	const char *length = header_of(q, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+	return header_of(q, MHD_HTTP_HEADER_TRANSFER_ENCODING) ||
+		(length && length[strspn(length, "0")] != 0);
+}
+
+/* Before its body comes, which is not read: who announces one and sends nothing holds no connection. */
+static enum MHD_Result refuse_body(struct serve_request *q, const char *method)
+{
+	if (q->serve->socket && !is_ours(q))
+		return refuse(q);
+	if (!is_known(method))
+		return send_allowed(q);
+	return answer_say(q, MHD_HTTP_BAD_REQUEST, "Not understood", "Requests have no body here.");
+}
+
 static enum MHD_Result answer(struct serve_request *q, const char *method)
 {
 	struct serve *s = q->serve;
-	struct MHD_Response *r;
 
 	if (s->socket && !is_ours(q))
 		return refuse(q);
-	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
-		if (r)
-			MHD_add_response_header(r, "Allow", "GET, HEAD");
-		return answer_send(q, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", r);
-	}
+	if (!is_known(method))
+		return send_allowed(q);
 	if (!serve_host_allowed(header_of(q, "Host"), s->host, s->nr_hosts) || is_foreign(q))
 		return refuse(q);
 	if (q->address.place == PLACE_LOGIN)
@@ -331,7 +363,8 @@ static enum MHD_Result answer(struct serve_request *q, const char *method)
 	return answer_by_place(q);
 }
 
-static struct serve_request *request_new(struct serve *s, struct MHD_Connection *c, const char *url)
+static struct serve_request *request_new(
+	struct serve *s, struct MHD_Connection *c, const char *url, const char *method)
 {
 	struct serve_request *q = calloc(1, sizeof(*q));
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD),
@@ -346,6 +379,7 @@ static struct serve_request *request_new(struct serve *s, struct MHD_Connection 
 	q->fd = info ? info->connect_fd : -1;
 	q->began_ns = serve_now();
 	q->address = serve_address(url);
+	q->only_head = !strcmp(method, MHD_HTTP_METHOD_HEAD);
 	pthread_mutex_lock(&s->lock);
 	if (peer)
 		peer->asked = true;
@@ -362,18 +396,21 @@ enum MHD_Result serve_answer(void *cls, struct MHD_Connection *connection, const
 	const char *method, const char *version, const char *upload, size_t *upload_size, void **con_cls)
 {
 	struct serve_request *q = *con_cls;
+	enum MHD_Result answered;
 
 	(void)version, (void)upload;
 	if (!q) {
-		q = request_new(cls, connection, url);
+		q = request_new(cls, connection, url, method);
 		*con_cls = q;
-		/* What is sent along is not read: POST is refused in any case. */
-		return q ? MHD_YES : MHD_NO;
+		if (!q)
+			return MHD_NO;
+		return has_body(q) ? refuse_body(q, method) : MHD_YES;
 	}
 	*upload_size = 0;
 	if (q->gone)
 		return MHD_NO;
-	return answer(q, method);
+	answered = answer(q, method);
+	return q->cut_off ? MHD_NO : answered;
 }
 
 void serve_completed(

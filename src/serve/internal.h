@@ -112,7 +112,8 @@ struct serve_request {
 	struct MHD_Connection *connection;
 	int fd;
 	int64_t began_ns, until_ns; /* it waits until then at most */
-	bool suspended, gone;
+	bool suspended, gone, only_head;
+	bool cut_off; /* it would have to wait, and the server ends */
 	struct serve_address address;
 	struct shown *shown;
 	struct made *made;
@@ -152,6 +153,7 @@ struct serve {
 	uint64_t wrong_tokens;
 	int64_t wrong_until_ns;
 	int listener;
+	struct stat socket_stat;
 	char *socket, *directory, *url, *token, *cookie; /* cookie: its name */
 	const char **host;
 	size_t nr_hosts;
@@ -185,5 +187,6 @@ void waiting_page(const char *title, const char *text, unsigned seconds, struct 
 
 /* listener.c */
 int listener_open(struct serve *s, struct buf *reterr);
+void listener_remove(struct serve *s); /* the file of the socket; before it is closed */
 void listener_close(struct serve *s);
 #endif

@@ -9,10 +9,13 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 #define WAITING_MOST 64
+#define LOCK_TRIES 100 /* of 10 ms each */
 #define SEND_MEMORY (256 << 10)
 
 /* ---- a socket ---- */
@@ -79,6 +82,26 @@ static bool is_stale(const char *path)
 	return stale;
 }
 
+/* Two servers that begin at once could both find a stale socket, and one would remove that of the other: one
+ * after the other, by a lock on the directory, which leaves no file behind. Who holds it for long (anybody
+ * may lock /tmp) does not hold us. -1: it goes on without. */
+static int lock_directory_of(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = 10 * NSEC_PER_MSEC};
+	_cleanup_(freep) char *directory = strdup(path);
+	char *slash = directory ? strrchr(directory, '/') : NULL;
+	int fd;
+
+	if (!directory)
+		return -1;
+	if (slash)
+		slash[slash == directory] = 0;
+	fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
+		nanosleep(&pause, NULL);
+	return fd;
+}
+
 static void remove_stale(const char *directory)
 {
 	DIR *dir = opendir(directory);
@@ -103,36 +126,46 @@ static int socket_path(struct serve *s, struct buf *reterr)
 
 	if (s->o.socket) {
 		s->socket = strdup(s->o.socket);
-		if (s->socket && is_stale(s->socket))
-			unlink(s->socket);
 		return s->socket ? 0 : -ENOMEM;
 	}
 	r = private_directory(&s->directory, reterr);
 	if (r < 0)
 		return r;
-	remove_stale(s->directory);
 	if (asprintf(&s->socket, "%s/serve-%d.sock", s->directory, getpid()) >= 0)
 		return 0;
 	s->socket = NULL;
 	return -ENOMEM;
 }
 
+static int bind_socket(struct serve *s, const struct sockaddr_un *address)
+{
+	int lock = lock_directory_of(s->socket), r = 0;
+	mode_t before;
+
+	if (s->directory)
+		remove_stale(s->directory);
+	else if (is_stale(s->socket))
+		unlink(s->socket);
+	s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	before = umask(0177);
+	if (s->listener < 0 || bind(s->listener, (const struct sockaddr *)address, sizeof(*address)) < 0 ||
+		listen(s->listener, WAITING_MOST) < 0 || lstat(s->socket, &s->socket_stat) < 0)
+		r = -errno;
+	umask(before);
+	if (lock >= 0)
+		close(lock);
+	return r;
+}
+
 static int open_socket(struct serve *s, struct buf *reterr)
 {
 	struct sockaddr_un address;
-	mode_t before;
 	int r = socket_path(s, reterr);
 
 	if (r >= 0)
 		r = address_of(s->socket, &address);
-	if (r >= 0) {
-		s->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		before = umask(0177);
-		if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-			listen(s->listener, WAITING_MOST) < 0)
-			r = -errno;
-		umask(before);
-	}
+	if (r >= 0)
+		r = bind_socket(s, &address);
 	if (r < 0 && !reterr->len)
 		buf_addf(reterr, "%s: %s%s", s->socket ? s->socket : "a socket", strerror(-r),
 			r == -ENAMETOOLONG ? ": --socket PATH with a shorter one" : "");
@@ -259,10 +292,18 @@ int listener_open(struct serve *s, struct buf *reterr)
 	return r < 0 ? r : take_hosts(s);
 }
 
+/* Another one may have been put in its place. While ours is open its number is not given to another file. */
+void listener_remove(struct serve *s)
+{
+	struct stat st;
+
+	if (s->socket && lstat(s->socket, &st) == 0 && st.st_dev == s->socket_stat.st_dev &&
+		st.st_ino == s->socket_stat.st_ino)
+		unlink(s->socket);
+}
+
 void listener_close(struct serve *s)
 {
-	if (s->socket)
-		unlink(s->socket);
 	if (s->token)
 		explicit_bzero(s->token, strlen(s->token));
 	if (s->url)

@@ -2,21 +2,22 @@
  * with words that no shell sees, a few at once, at low priority, and killed when the viewer left. */
 #include "serve/files.h"
 
-#include "base/whole_file.h"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define PARTS_MOST 256
+#define DEPTH_MOST 4
 #define LOOK_NS (20 * NSEC_PER_MSEC)
-#define USAGE 2 /* the exit status of wrong words: there is no such format */
+#define USAGE 2				       /* the exit status of wrong words */
+#define NO_FORMAT "tacho: there is no format " /* what it says then, of the format in the address */
 
 static void made_free(struct made *m)
 {
@@ -41,7 +42,7 @@ void make_drop(struct made *m)
 
 /* ---- the program ---- */
 
-static int spawn(struct made *m, const char *directory, const char *log, pid_t *ret)
+static int spawn(struct made *m, const char *directory, int log, pid_t *ret)
 {
 	char out[PATH_MAX];
 	const char *word[] = {"tacho", NULL, NULL, NULL, "-o", out, "--", m->path, NULL};
@@ -63,7 +64,7 @@ static int spawn(struct made *m, const char *directory, const char *log, pid_t *
 	posix_spawnattr_init(&attr);
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	posix_spawn_file_actions_adddup2(&files, log, 2);
 	posix_spawnattr_setflags(
 		&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -158,9 +159,9 @@ static int take_all(struct made *m, const char *directory)
 	m->part = calloc((size_t)MAX(n, 0) + 1, sizeof(*m->part));
 	if (!m->part)
 		r = -ENOMEM;
-	for (int i = 0; i < n && r >= 0 && m->nr_parts < PARTS_MOST; i++)
+	for (int i = 0; i < n && r >= 0; i++)
 		if (entry[i]->d_name[0] != '.')
-			r = take_part(m, directory, entry[i]->d_name);
+			r = m->nr_parts < PARTS_MOST ? take_part(m, directory, entry[i]->d_name) : -E2BIG;
 	if (r >= 0 && m->nr_parts == 1) {
 		m->fd = m->part[0];
 		m->nr_parts = 0;
@@ -175,62 +176,106 @@ static int take_all(struct made *m, const char *directory)
 	return r;
 }
 
-static void remove_all(const char *directory)
+/* Exports that were killed leave a directory in it. No link is followed. */
+static void remove_all(int at, const char *name, unsigned depth)
 {
-	DIR *dir = opendir(directory);
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (fd >= 0 && !dir)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno == EISDIR && depth < DEPTH_MOST)
+			remove_all(dirfd(dir), entry->d_name, depth + 1);
+	}
 	if (dir)
 		closedir(dir);
-	rmdir(directory);
+	unlinkat(at, name, AT_REMOVEDIR);
 }
 
-static void say_trouble(struct made *m, int status, const char *log)
+/* What the program said; else what the system said. */
+static void say_trouble(struct made *m, int status, int err, int log)
 {
-	_cleanup_(freep) char *text = NULL;
-	size_t len = 0;
+	char text[4096];
+	ssize_t n = pread(log, text, sizeof(text) - 1, 0);
 
-	m->status = m->what == PLACE_EXPORT && status == USAGE ? MHD_HTTP_NOT_FOUND
-							       : MHD_HTTP_INTERNAL_SERVER_ERROR;
-	if (file_read(log, 65536, &text, &len) >= 0 && len)
+	text[MAX(n, 0)] = 0;
+	m->status = status == USAGE && !strncmp(text, NO_FORMAT, strlen(NO_FORMAT))
+		? MHD_HTTP_NOT_FOUND
+		: MHD_HTTP_INTERNAL_SERVER_ERROR;
+	if (n > 0)
 		m->trouble = strdup(text);
+	else if (err == -E2BIG)
+		m->trouble = strdup("It has too many files for a download: `tacho export` makes them.");
+	else if (err < 0 && asprintf(&m->trouble, "It could not be made: %s.", strerror(-err)) < 0)
+		m->trouble = NULL;
 }
 
-static void make_in(struct made *m, const char *directory, const char *log)
+/* The program opens the path by itself: what it made is given away only if the same file is there still, and
+ * no link that leads out. */
+static bool is_same(const struct made *m, const struct stat *had)
 {
+	struct stat has;
+
+	return roots_has(&m->serve->roots, m->path, &has) && has.st_dev == had->st_dev &&
+		has.st_ino == had->st_ino;
+}
+
+static void make_in(struct made *m, const char *directory, int log)
+{
+	struct stat had;
 	pid_t pid;
 	int status = -1, r;
 
 	if (is_unwanted(m))
 		return;
-	r = spawn(m, directory, log, &pid);
+	r = roots_has(&m->serve->roots, m->path, &had) ? spawn(m, directory, log, &pid) : -ENOENT;
 	if (r >= 0)
 		status = wait_for(m, pid);
+	if (status >= 0 && !is_same(m, &had)) {
+		m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		m->trouble = strdup("Another file has the name of this recording now: ask again.");
+		return;
+	}
 	if (status == 0)
 		r = take_all(m, directory);
 	if (status != 0 || r < 0)
-		say_trouble(m, status, log);
+		say_trouble(m, status, r, log);
 }
 
+static void say_no_directory(struct made *m, const char *directory, int err)
+{
+	m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+	if (asprintf(&m->trouble,
+		    "A directory for it (%s) could not be made: %s. TMPDIR names another place.", directory,
+		    strerror(err)) < 0)
+		m->trouble = NULL;
+}
+
+/* What the program says is kept in memory: the place for files may be full. */
 static void make_work(void *arg)
 {
 	struct made *m = arg;
 	struct serve *s = m->serve;
 	const char *tmp = getenv("TMPDIR");
-	char directory[PATH_MAX], log[PATH_MAX];
+	char directory[PATH_MAX];
+	int log = memfd_create("tacho-serve", MFD_CLOEXEC);
 
 	snprintf(directory, sizeof(directory), "%.1900s/tacho-serve-XXXXXX",
 		tmp && *tmp == '/' ? tmp : "/tmp");
-	if (mkdtemp(directory)) { /* mode 0700 */
-		snprintf(log, sizeof(log), "%.2000s/.log", directory);
+	if (log < 0) {
+		say_trouble(m, -1, -errno, log);
+	} else if (mkdtemp(directory)) { /* mode 0700 */
 		make_in(m, directory, log);
-		remove_all(directory);
+		remove_all(AT_FDCWD, directory, 0);
 	} else {
-		m->status = MHD_HTTP_INTERNAL_SERVER_ERROR;
+		say_no_directory(m, directory, errno);
 	}
+	if (log >= 0)
+		close(log);
 	pthread_mutex_lock(&s->lock);
 	m->done = true;
 	serve_wake(s);

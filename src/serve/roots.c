@@ -117,6 +117,43 @@ static int open_beneath(int fd, const char *name, int flags)
 	return open_by_steps(fd, name, flags);
 }
 
+/* Without links on the way. */
+static int open_again(const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return (int)fd;
+}
+
+/* Another directory of the same user that has its path now. -1: there is none. */
+static int replaced(const struct serve_root *root)
+{
+	struct stat had, has;
+	int fd;
+
+	if (fstat(root->fd, &had) < 0 || lstat(root->path, &has) < 0 ||
+		(had.st_dev == has.st_dev && had.st_ino == has.st_ino))
+		return -1;
+	fd = open_again(root->path);
+	if (fd >= 0 && (fstat(fd, &has) < 0 || has.st_uid != had.st_uid)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int get_in(const struct serve_root *root, const char *name, int flags)
+{
+	int other = replaced(root), r = open_beneath(other < 0 ? root->fd : other, name, flags);
+
+	if (other >= 0)
+		close(other);
+	return r;
+}
+
 int roots_get(const struct roots *r, const char *path, int flags)
 {
 	int e = -EXDEV;
@@ -131,7 +168,7 @@ int roots_get(const struct roots *r, const char *path, int flags)
 		rest += strspn(rest, "/");
 		if (root->only && strcmp(rest, root->only) != 0)
 			continue;
-		e = open_beneath(root->fd, *rest ? rest : ".", flags);
+		e = get_in(root, *rest ? rest : ".", flags);
 		if (e >= 0)
 			return e;
 	}

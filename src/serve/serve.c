@@ -95,6 +95,7 @@ struct serve *serve_close(struct serve *s)
 	if (!s)
 		return NULL;
 	resume_all(s);
+	listener_remove(s);
 	if (s->has_clock)
 		pthread_join(s->clock, NULL);
 	if (s->daemon)

@@ -118,8 +118,8 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t most)
 			q->out = shared_unref(q->out);
 	} else if (q->told_end) {
 		n = MHD_CONTENT_READER_END_OF_STREAM;
-	} else {
-		answer_wait(q, q->spoke_ns + SILENCE_NS);
+	} else if (answer_wait(q, q->spoke_ns + SILENCE_NS) == MHD_NO) {
+		n = MHD_CONTENT_READER_END_WITH_ERROR;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return n;
@@ -178,6 +178,9 @@ enum MHD_Result stream_begin(struct serve_request *q)
 	r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, stream_read, q, NULL);
 	if (r)
 		MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* of nginx */
+	/* Else libmicrohttpd sends the end of a chunked body behind a head that has none. */
+	if (r && q->only_head)
+		MHD_set_response_options(r, MHD_RF_HTTP_VERSION_1_0_ONLY, MHD_RO_END);
 	return answer_send(q, MHD_HTTP_OK, "text/event-stream", r);
 }
 

@@ -30,12 +30,12 @@ class UnixConnection(http.client.HTTPConnection):
 class Server:
     """`tacho serve WORDS --port 0`, or with socket=PATH on a unix socket."""
 
-    def __init__(self, *words, token_file=None, port=0, sock=None, tmp=None, env=None):
+    def __init__(self, *words, token_file=None, port=0, sock=None, tmp=None, env=None, program=(TACHO, "serve")):
         self.socket = sock
         where = ["--socket", sock] if sock else ["--port", port]
         where += ["--token-file", token_file] if token_file else []
         self.process = subprocess.Popen(
-            [TACHO, "serve", *map(str, where), *map(str, words)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [*program, *map(str, where), *map(str, words)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={**os.environ, **({"TMPDIR": str(tmp)} if tmp else {}), **(env or {})})
         self.said = self.process.stderr.readline().decode()
         assert self.said.startswith("tacho serve: "), self.said + self.process.stderr.read().decode()

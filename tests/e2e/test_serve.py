@@ -366,6 +366,20 @@ def test_only_get_and_head(server):
         assert server.ask("", method=method).status == 405, method
     head = server.ask(f"run/{id_of(server, 'one.tacho')}/recording", method="HEAD")
     assert head.status == 200 and not head.body and int(head.headers["Content-Length"]) > 1000
+    line = f"HEAD /run/{id_of(server, 'one.tacho')}/events?after=0 HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n"
+    head, body = server.raw(line.encode(), end=False).split(b"\r\n\r\n", 1)
+    assert b" 200 " in head and b"text/event-stream" in head and not body
+
+
+def test_requests_with_a_body_are_answered_before_it_comes(server):
+    """So nobody holds a connection by a body that never comes."""
+    for method, headers, body, status in (
+            ("POST", b"Content-Length: 1000000", b"", b"405"), ("POST", b"Content-Length: 5", b"hello", b"405"),
+            ("PUT", b"Transfer-Encoding: chunked", b"", b"405"), ("GET", b"Content-Length: 1000000", b"", b"400"),
+            ("POST", b"Content-Length: 3000000", b"x" * 3000000, b"405"), ("POST", b"Content-Length: 0", b"", b"405"),
+            ("GET", b"Content-Length: 0", b"", b"403")):
+        answer = server.raw(method.encode() + b" / HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n\r\n" + body, end=False)
+        assert answer.split(b"\r\n")[0].split()[1] == status, (method, headers, answer)
 
 
 def test_every_answer_is_guarded(server):
@@ -433,6 +447,22 @@ def test_links_that_lead_out_are_not_followed(runs, tmp_path):
             assert "outside" not in server.ask(f"run/{other}/").text or "lies outside" in server.ask(f"run/{other}/").text
 
 
+def test_reports_of_a_recording_that_was_replaced_are_not_given_away(runs, tmp_path):
+    """The program that makes them opens the path once more: it may have had another file."""
+    inside, other = tmp_path / "inside", tmp_path / "other.tacho"
+    inside.mkdir()
+    for name in ("own.tacho", "linked.tacho"):
+        shutil.copy(runs / "one.tacho", inside / name)
+    shutil.copy(runs / "one.tacho", other)
+    script = f'echo secret >"$out"; cd {inside}; mv {other} own.tacho || ln -sf {runs}/one.tacho linked.tacho'
+    with serving_with(script, tmp_path, tmp_path, words=[inside]) as server:
+        own, linked = id_of(server, "own.tacho"), id_of(server, "linked.tacho")
+        answer = server.ask(f"run/{own}/report.html")
+        assert answer.status == 500 and "Another file has the name" in answer.text and "secret" not in answer.text
+        answer = server.ask(f"run/{linked}/report.html")
+        assert answer.status == 404 and "secret" not in answer.text
+
+
 def test_socket_is_private_and_its_others_are_refused(runs, tmp_path):
     path = tmp_path / "s.sock"
     with serving(runs, sock=path) as server:
@@ -452,6 +482,16 @@ def test_socket_is_private_and_its_others_are_refused(runs, tmp_path):
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             assert done.stdout.startswith("HTTP/1.1 403") and "one.tacho" not in done.stdout, done.stderr
     assert not path.exists()
+
+
+def test_socket_that_another_server_has_now_stays(runs, tmp_path):
+    path = tmp_path / "s.sock"
+    with serving(runs, sock=path) as first:
+        path.unlink()
+        with serving(runs, sock=path) as second:
+            assert first.stop() == 0
+            assert second.ask("").status == 200
+        assert not path.exists()
 
 
 def test_private_directory_and_what_killed_servers_leave(runs, tmp_path):
@@ -526,6 +566,85 @@ def test_slow_heads_are_cut_off(server):
         s.close()
 
 
+def test_end_while_requests_come(runs):
+    """Requests that would have to wait find a server that ends."""
+    for _ in range(5):
+        server = Server(runs)
+        run_id = id_of(server, "one.tacho")
+        ended = threading.Event()
+
+        def ask():
+            line = f"GET /run/{run_id}/events?after=0 HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+            while not ended.is_set():
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port)) as s:
+                    s.sendall(line)
+        asking = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in asking:
+            thread.start()
+        try:
+            server.ask("")
+            assert server.stop() == 0
+        finally:
+            ended.set()
+            for thread in asking:
+                thread.join()
+
+
+# ---- what is made by other programs ----
+
+
+@contextlib.contextmanager
+def serving_with(script, where, tmp, **options):
+    """A server whose reports and exports come from this shell script: $out is where to."""
+    place = where / "bin"
+    place.mkdir()
+    shutil.copy(Path(TACHO).parent / "tacho-serve", place / "tacho-serve")
+    (place / "tacho").write_text(f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nout=$2\n{script}\n')
+    (place / "tacho").chmod(0o755)
+    with serving(*options.pop("words", ()), program=[place / "tacho-serve"], tmp=tmp, **options) as server:
+        yield server
+
+
+def test_exports_that_nobody_waits_for_leave_nothing(runs, tmp_path):
+    tmp = tmp_path / "tmp"
+    tmp.mkdir()
+    script = 'mkdir "$out/.stage" && echo secret >"$out/.stage/a.csv" && exec sleep 1000'
+    with serving_with(script, tmp_path, tmp, words=[runs]) as server:
+        line = f"GET /run/{id_of(server, 'one.tacho')}/export/csv HTTP/1.1\r\nHost: localhost\r\nCookie: {server.cookie}\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            s.sendall(line)
+            until(lambda: list(tmp.glob("*/.stage/a.csv")), "an export that is being made")
+        until(lambda: not list(tmp.iterdir()), "an empty directory")
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            s.sendall(line)
+            until(lambda: list(tmp.glob("*/.stage/a.csv")), "an export that is being made")
+            assert server.stop() == 0
+    assert not list(tmp.iterdir())
+
+
+def test_why_something_could_not_be_made(runs, tmp_path):
+    """The place for files may be full, or not there."""
+    with serving_with("echo no space is left >&2; ls -A $(dirname $out) >&2; exit 1", tmp_path, tmp_path, words=[runs]) as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/report.pdf")
+        assert answer.status == 500 and re.search(r">no space is left\s*<", answer.text)
+    with serving(runs, tmp=tmp_path / "nowhere") as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/report.pdf")
+        assert answer.status == 500 and "No such file or directory. TMPDIR" in answer.text
+        shutil.copy(runs / "one.tacho", tmp_path / "own.tacho")
+    with serving(tmp_path / "own.tacho", tmp=tmp_path) as server:
+        run_id = id_of(server, "own.tacho")
+        (tmp_path / "own.tacho").write_bytes(os.urandom(5000))
+        answer = server.ask(f"run/{run_id}/export/json")
+        assert answer.status == 500 and "is not a recording" in answer.text
+        assert server.ask(f"run/{run_id}/export/nonsense").status == 404
+
+
+def test_more_files_than_can_be_sent_are_refused_whole(runs, tmp_path):
+    with serving_with('cd "$out" && seq 257 | xargs touch', tmp_path, tmp_path, words=[runs]) as server:
+        answer = server.ask(f"run/{id_of(server, 'one.tacho')}/export/csv")
+        assert answer.status == 500 and "too many files for a download" in answer.text
+
+
 # ---- hostile recordings ----
 
 
@@ -588,6 +707,23 @@ def test_a_node_that_comes_later_is_in_the_page(runs, tmp_path):
         assert len(server.data(run_id)["nodes"]) == 4
 
 
+def test_a_directory_that_is_made_anew_is_served(runs, tmp_path):
+    place = tmp_path / "runs"
+    place.mkdir()
+    with serving(place) as server:
+        for name, leave in (("a.tacho", lambda: shutil.rmtree(place)), ("b.tacho", lambda: place.rename(tmp_path / "old")), ("c.tacho", None)):
+            shutil.copy(runs / "one.tacho", place / name)
+            until(lambda: name in server.ask("").text and len(server.ids()) == 1, "the new recording")
+            assert server.ask(f"run/{server.ids()[0]}/recording").body == (runs / "one.tacho").read_bytes()
+            if leave:
+                leave()
+                place.mkdir()
+        # Not where a link leads.
+        shutil.rmtree(place)
+        place.symlink_to(runs)
+        until(lambda: not server.ids(), "an empty list")
+
+
 def test_a_thousand_recordings_are_listed_page_by_page(runs, tmp_path):
     for i in range(1000):
         os.link(runs / "one.tacho", tmp_path / f"r{i:04}.tacho")
@@ -636,6 +772,11 @@ def test_run_serve_shows_the_job_and_ends_after_it(tmp_path):
             return True
         return False
     until(gone, "the end of the server")
+
+
+def test_run_serve_with_an_open_quotation_mark(tmp_path):
+    done = run("run", "-q", "--serve-with", "--port '80", "-o", tmp_path / "job.tacho", "--", "true")
+    assert done.returncode == 0 and b"a quotation mark is not closed in --port '80" in done.stderr
 
 
 def test_run_serve_without_viewers_ends_with_the_job(tmp_path):
