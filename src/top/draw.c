@@ -258,7 +258,7 @@ static bool memory_alarm(struct top_app *a, size_t node, struct buf *out)
 	struct node_view v = model_view(&a->m, node, false);
 	double limit, memory, slope;
 
-	if (!v.now)
+	if (!v.now || v.ended)
 		return false;
 	limit = v.now->value[TOP_LIMIT];
 	memory = point_memory(v.now);
@@ -506,7 +506,7 @@ static int take_processes(struct top_app *a)
 			mask |= UINT64_C(1) << i;
 	if (!app_shows_ended(a))
 		a->p.all = NULL;
-	r = processes_set(&a->p, v.table, time_s, mask, a->m.group);
+	r = processes_set(&a->p, v.ended ? NULL : v.table, time_s, mask, a->m.group);
 	a->p.all = all;
 	if (r < 0)
 		return r;

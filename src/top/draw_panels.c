@@ -97,7 +97,7 @@ static void node_values(
 static void panel_values(struct panels *p, enum panel_id id, unsigned halves, float *out)
 {
 	struct model *m = &p->app->m;
-	unsigned nr = 0;
+	float nr[2048] = {0};
 
 	for (unsigned i = 0; i < halves; i++)
 		out[i] = NAN;
@@ -109,10 +109,11 @@ static void panel_values(struct panels *p, enum panel_id id, unsigned halves, fl
 			continue;
 		node_values(p, &v, id, halves, more);
 		add_values(out, more, halves);
-		nr++;
+		for (unsigned i = 0; i < halves; i++)
+			nr[i] += !isnan(more[i]);
 	}
-	for (unsigned i = 0; id == PANEL_GPU && nr > 1 && i < halves; i++)
-		out[i] /= (float)nr;
+	for (unsigned i = 0; id == PANEL_GPU && i < halves; i++)
+		out[i] /= MAX(nr[i], 1.0f);
 }
 
 static void ghost_values(struct panels *p, enum panel_id id, unsigned halves, float *out)
@@ -267,7 +268,7 @@ static void say_memory(struct panels *p, struct panel_words *w)
 	const char *about = pss && is_estimated(p) ? "~" : "";
 
 	if (isnan(memory)) {
-		say(w, INK_DIM, "not recorded");
+		say(w, INK_DIM, "%s", !p->sum && p->view.ended ? "the node has ended" : "not recorded");
 		return;
 	}
 	if (limit > 0) {
@@ -294,7 +295,8 @@ static void say_cpu(struct panels *p, struct panel_words *w)
 	double cores = p->value[TOP_CORES], cpus = p->value[TOP_CPUS];
 
 	if (isnan(cores))
-		say(w, INK_DIM, "not known yet");
+		say(w, INK_DIM, "%s",
+			!p->sum && p->view.ended ? "the node has ended" : "not known yet");
 	else if (cpus > 0)
 		say(w, INK_BOLD, "%s of %s cores %.0f %%", format_cores(SHOWN, cores),
 			format_number(SHOWN, cpus), 100 * cores / cpus);
@@ -413,7 +415,7 @@ static void panels_find(struct panels *p)
 		p->view = model_view(m, p->node, !p->sum);
 	if (p->sum)
 		model_sum(m, p->value);
-	else if (p->view.now)
+	else if (p->view.now && !p->view.ended)
 		memcpy(p->value, p->view.now->value, sizeof(p->value));
 	/* A group is held against the whole node's allocation. */
 	if (m->group && p->view.reading) {

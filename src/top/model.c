@@ -504,6 +504,16 @@ static const struct top_reading *reach(struct model *m, struct top_node *n, int6
 	return n->past ? n->past : n->main;
 }
 
+#define ENDED_TICKS 2.5 /* after the last tick: so long curves go on, too */
+
+static bool has_ended(const struct top_node *n, const struct top_point *last, int64_t time_ns)
+{
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+
+	return (n->why || r->state == READING_ENDED) &&
+		time_ns - last->time_ns > (int64_t)(ENDED_TICKS * 1e9 * reading_interval(r));
+}
+
 struct node_view model_view(struct model *m, size_t node, bool table)
 {
 	struct top_node *n = &m->node[node];
@@ -516,6 +526,7 @@ struct node_view model_view(struct model *m, size_t node, bool table)
 		v.reading = n->tail && n->tail->nr_points ? n->tail : n->main;
 	else
 		v.reading = reach(m, n, v.time_ns, table);
+	v.ended = has_ended(n, last, v.time_ns);
 	v.now = v.reading ? reading_at(v.reading, v.time_ns) : NULL;
 	if (v.now && table)
 		v.table = reading_snapshot(v.reading, v.now->time_ns);
@@ -618,7 +629,7 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
 	for (size_t i = 0; i < m->nr; i++) {
 		struct node_view view = model_view(m, i, false);
 
-		for (unsigned v = 0; view.now && v < NR_TOP_VALUES; v++)
+		for (unsigned v = 0; view.now && !view.ended && v < NR_TOP_VALUES; v++)
 			if (!isnan(view.now->value[v])) {
 				ret[v] = nr[v] ? ret[v] + view.now->value[v] : view.now->value[v];
 				nr[v]++;

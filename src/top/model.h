@@ -52,6 +52,7 @@ struct node_view {
 	const struct top_reading *reading; /* NULL: nothing of it is known */
 	const struct top_point *now;	   /* NULL: it had not begun, or nothing is known */
 	const struct snapshot *table;	   /* NULL: not asked for, or not known */
+	bool ended;			   /* long before: nothing of it counts any more */
 	int64_t time_ns;		   /* of the node */
 };
 

@@ -740,6 +740,22 @@ def test_many_nodes(nodes):
         t.until("group rank 0", "the chosen one")
 
 
+def test_a_node_that_has_ended_counts_nothing(nodes, tmp_path):
+    """Its last values are not those of the rest of the run."""
+    long_recording(tmp_path / "short.tacho", 20, 8, "node03")
+    (tmp_path / "long.tacho").write_bytes((nodes / "a.tacho").read_bytes())
+    both = plain(tmp_path / "short.tacho", tmp_path / "long.tacho", "--at", "50.01", columns=120, rows=30)
+    alone = plain(tmp_path / "long.tacho", "--at", "50.01", columns=120, rows=30)
+    for shown in [r"CPU [\d.]+ of [\d.]+ cores", r"\d+ processes", r"MEM ~?[\d.]+ \w+"]:
+        assert re.search(shown, both)[0] == re.search(shown, alone)[0], (both, alone)
+    row = next(line for line in both.splitlines() if line.startswith("node03"))
+    assert row.split()[1:3] == ["-", "-"] and row.endswith("ended"), row
+    assert not any("slow:" in line for line in both.splitlines() if line.startswith("node")), both
+    before = plain(tmp_path / "short.tacho", tmp_path / "long.tacho", "--at", "10.01", columns=120, rows=30)
+    row = next(line for line in before.splitlines() if line.startswith("node03"))
+    assert row.split()[1] != "-" and not row.endswith("ended"), row
+
+
 def test_rows_of_ranks_are_those_of_the_series(nodes):
     for at in (0, 5, 23, 47, 59):
         text = plain(nodes, "--at", f"{at}.01" if at else "0", columns=120, rows=40)
