@@ -152,7 +152,10 @@ static void job_words(struct top_app *a, struct buf *out)
 	const char *target = meta ? meta_text(meta, "target") : "";
 
 	if (!n || !meta) {
-		buf_adds(out, a->title ? a->title : "waiting for a recording");
+		if (n && n->why)
+			add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
+		else
+			buf_adds(out, a->title ? a->title : "waiting for a recording");
 		return;
 	}
 	if (command && command->len)

@@ -98,8 +98,7 @@ static int find_rows(struct top_app *a)
 		if (shows_groups(a) && known && (v.reading ? v.reading : known)->parts)
 			r = add_groups(a, i, (v.reading ? v.reading : known)->parts);
 		for (size_t k = from; k < a->nr_parts; k++)
-			a->part[k].mean =
-				v.ended ? NAN : mean_cores(&v, a->part[k].group, a->m.window_ns);
+			a->part[k].mean = v.ended ? NAN : mean_cores(&v, a->part[k].group, a->m.window_ns);
 	}
 	return r;
 }
@@ -220,8 +219,8 @@ static void draw_row(struct top_app *a, struct screen *s, const struct part_row 
 	}
 }
 
-static void draw_flag(struct top_app *a, struct screen *s, const struct part_row *p, unsigned row,
-	bool ended, bool slow, double share)
+static void draw_flag(struct top_app *a, struct screen *s, const struct part_row *p, unsigned row, bool ended,
+	bool slow, double share)
 {
 	const struct top_node *node = &a->m.node[p->node];
 	unsigned column = s->columns - FLAG;

@@ -295,8 +295,7 @@ static void say_cpu(struct panels *p, struct panel_words *w)
 	double cores = p->value[TOP_CORES], cpus = p->value[TOP_CPUS];
 
 	if (isnan(cores))
-		say(w, INK_DIM, "%s",
-			!p->sum && p->view.ended ? "the node has ended" : "not known yet");
+		say(w, INK_DIM, "%s", !p->sum && p->view.ended ? "the node has ended" : "not known yet");
 	else if (cpus > 0)
 		say(w, INK_BOLD, "%s of %s cores %.0f %%", format_cores(SHOWN, cores),
 			format_number(SHOWN, cpus), 100 * cores / cpus);

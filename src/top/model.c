@@ -4,6 +4,7 @@
 #include "base/owned.h"
 #include "query/length.h"
 #include "query/run_directory.h"
+#include "store/glance.h"
 #include "top/parts.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@
 
 #define LOOK_NS (2 * NSEC_PER_SEC)	   /* between two looks for new recordings */
 #define TRY_NS (NSEC_PER_SEC / 4)	   /* between two tries at a young one */
+#define YOUNG_NS (5 * NSEC_PER_SEC)	   /* so long one that does not grow may be without a tick */
 #define LOOK_ANYWAY_NS (60 * NSEC_PER_SEC) /* though no directory has changed */
 #define LONG_BYTES ((off_t)4 << 20)	   /* of such a recording the end is read first */
 #define FIT_NS (NSEC_PER_SEC / 4)	   /* reading for another look, before it is shown */
@@ -109,6 +111,41 @@ static int64_t end_of(const char *path)
 	return round_i64(length * 1e9);
 }
 
+static int ignore(void *arg, enum store_type type, const struct pairs *pairs)
+{
+	(void)arg;
+	(void)type;
+	(void)pairs;
+	return 0;
+}
+
+/* Neither schema nor recorder: nothing will come, unless it grows after all. */
+static void see_whether_empty(struct model *m, struct top_node *n)
+{
+	int64_t now = monotonic_ns(), age;
+	struct store_glance glance;
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	if (n->empty || store_glance(n->path, ignore, NULL, &glance) < 0)
+		return;
+	age = (int64_t)wall.tv_sec * NSEC_PER_SEC + wall.tv_nsec - glance.modified_ns;
+	if (!n->young_ns || glance.writing)
+		n->young_ns = now;
+	/* That of another machine may be written though no lock is seen. */
+	if (glance.writing || (age < YOUNG_NS && now - n->young_ns < YOUNG_NS))
+		return;
+	n->empty = n->gone = m->news = true;
+	node_say(n, "no measurement can be read from it, and its recorder is gone");
+}
+
+static void no_longer_empty(struct top_node *n)
+{
+	free(n->why);
+	n->why = NULL;
+	n->empty = n->gone = false;
+}
+
 static int node_begin(struct model *m, struct top_node *n)
 {
 	struct reading_options o = options_of(m, n);
@@ -129,9 +166,12 @@ static int node_begin(struct model *m, struct top_node *n)
 		if (reading_open(n->path, &o, &n->tail, &err) < 0)
 			n->tail = NULL;
 	}
-	if (r >= 0)
+	if (r >= 0) {
+		no_longer_empty(n);
 		node_place(m, n, n->main);
-	else if (r != -ENODATA && r != -ENOENT)
+	} else if (r == -ENODATA)
+		see_whether_empty(m, n);
+	else if (r != -ENOENT)
 		node_say(n, err.len ? (char *)err.data : strerror(-r));
 	buf_release(&err);
 	return r;
@@ -288,7 +328,7 @@ static bool node_poll(struct model *m, struct top_node *n, int64_t until_ns)
 	enum reading_state was;
 	bool more = false;
 
-	if (n->why)
+	if (n->why && !n->empty)
 		return false;
 	if (!n->main && monotonic_ns() - n->tried_ns < TRY_NS)
 		return false;

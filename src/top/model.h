@@ -14,8 +14,10 @@ struct top_node {
 	struct top_reading *tail; /* of a long recording: its end, until main has come there */
 	int64_t offset_ns;
 	int64_t tried_ns; /* of one that is too young to be read */
+	int64_t young_ns; /* since when it is known that it is; 0: it is not */
 	bool tables;	  /* main has the processes */
 	bool gone;	  /* its recorder ended without an end mark */
+	bool empty;	  /* nothing can be read of it, and nobody writes it */
 	char *why;	  /* it cannot be read (any more); NULL: it can */
 };
 

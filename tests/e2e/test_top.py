@@ -659,6 +659,21 @@ def test_wrong_words_are_refused(job, tmp_path):
     assert b"is no time" in run("top", "--at", "soon", job).stderr
 
 
+def test_a_recording_without_a_tick_is_not_waited_for(job, tmp_path):
+    """Its recorder is gone before anything was measured."""
+    cut = tmp_path / "cut.tacho"
+    cut.write_bytes(job.read_bytes()[:2000])
+    os.utime(cut, (1, 1))
+    done = run("top", cut, timeout=60)
+    assert done.returncode == 1, done
+    assert done.stderr.count(b"no measurement can be read from it, and its recorder is gone") == 1
+    with top(cut) as t:
+        t.until("its recorder is gone", "the alarm")
+        assert "cut.tacho" in t.lines()[0] and "live" not in t.lines()[0] and "waiting" not in t.lines()[0], t.text()
+        t.type("q")
+        assert t.end() == 0
+
+
 # ---- signals to processes ----
 
 
