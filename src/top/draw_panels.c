@@ -232,10 +232,13 @@ static void say_rate(struct panel_words *w, const char *what, double rate)
 /* When the limit is reached as things go. */
 static void say_reach(struct panels *p, struct panel_words *w, double memory, double limit)
 {
+	const struct model *m = &p->app->m;
 	double slope = p->sum || !p->view.now ? NAN : memory_slope(p->view.reading, p->view.now->time_ns);
 	double left;
 
-	/* Without memory the job is over: nothing grows any more. */
+	/* What is over does not grow any more; its last ticks have what was left. */
+	if (p->view.ended || (model_is_over(m) && model_now(m) >= model_end(m)))
+		return;
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
 	left = limit > memory ? (limit - memory) / slope : 0;

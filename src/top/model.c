@@ -709,6 +709,24 @@ static double slope_over(const struct top_reading *r, size_t at, double seconds)
 	return (n * stm - st * sm) / (n * stt - st * st);
 }
 
+/* Much was given back at once, as at the end of a job: a line through it says nothing. */
+static bool has_dropped(const struct top_reading *r, size_t at)
+{
+	double before = NAN, t0 = (double)reading_point(r, at)->time_ns / 1e9;
+
+	for (size_t i = at + 1; i--;) {
+		const struct top_point *p = reading_point(r, i);
+		double memory = point_memory(p);
+
+		if (t0 - (double)p->time_ns / 1e9 > SLOPE_SHORT_S && at - i >= SLOPE_POINTS)
+			break;
+		if (before < memory / 2)
+			return true;
+		before = isnan(memory) ? before : memory;
+	}
+	return false;
+}
+
 /* What has grown in one step does not grow now: over the last half minute and over the end of it, the less.
  */
 double memory_slope(const struct top_reading *r, int64_t time_ns)
@@ -716,7 +734,7 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 	size_t at = reading_index(r, time_ns);
 	double slope, now;
 
-	if (at >= r->nr_points)
+	if (at >= r->nr_points || has_dropped(r, at))
 		return NAN;
 	slope = slope_over(r, at, SLOPE_S);
 	now = slope_over(r, at, SLOPE_SHORT_S);
