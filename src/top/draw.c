@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define OOM_SHOWN_S 120.0 /* after processes were killed */
 #define MARK_SHOWN_S 5.0  /* after a mark was set */
@@ -171,6 +172,56 @@ static void job_words(struct top_app *a, struct buf *out)
 		add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
 }
 
+static bool is_looked_at(const struct model *m, size_t node)
+{
+	return m->focus == TOP_ALL || node == m->focus;
+}
+
+/* How the job ended; of several nodes the first that failed. Its ink; INK_PLAIN: nothing went wrong. */
+static int outcome_words(const struct model *m, struct buf *out)
+{
+	bool said = false;
+
+	if (!model_is_over(m) || model_now(m) < model_end(m))
+		return INK_PLAIN;
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_node *n = &m->node[i];
+		int status = n->main && is_looked_at(m, i) ? n->main->status : -1;
+
+		if (status < 0)
+			continue;
+		said = true;
+		if (!status)
+			continue;
+		if (WIFSIGNALED(status))
+			buf_addf(out, "  %s", format_signal(SHOWN, WTERMSIG(status)));
+		else
+			buf_addf(out, "  exit %d", WEXITSTATUS(status));
+		if (m->focus == TOP_ALL && m->nr > 1 && n->host) {
+			buf_adds(out, " on ");
+			add_text(out, n->host, strlen(n->host), LETTERS_UTF8);
+		}
+		return INK_ALARM;
+	}
+	if (said)
+		buf_adds(out, "  exit 0");
+	return INK_PLAIN;
+}
+
+static void add_place(const struct model *m, size_t node, struct buf *out)
+{
+	if (m->nr > 1 && m->focus == TOP_ALL) {
+		buf_addf(out, "  %zu nodes", m->nr);
+	} else if (node < m->nr && m->node[node].host && *m->node[node].host) {
+		buf_adds(out, "  ");
+		add_text(out, m->node[node].host, strlen(m->node[node].host), LETTERS_UTF8);
+	}
+	if (m->group) {
+		buf_adds(out, "  group ");
+		add_text(out, m->group, strlen(m->group), LETTERS_UTF8);
+	}
+}
+
 unsigned draw_head(struct top_app *a, struct screen *s)
 {
 	struct model *m = &a->m;
@@ -179,24 +230,18 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 	const struct run_event *phase, *mark;
 	const char *why;
 	unsigned room, column, row = 0;
-	struct buf words, more, alarm;
+	struct buf words, ending, more, alarm;
+	int ink;
 
 	buf_init(&words, 1 << 16);
+	buf_init(&ending, 4096);
 	buf_init(&more, 4096);
 	buf_init(&alarm, 4096);
 	job_words(a, &words);
 	if (node < m->nr)
 		node_s = now_s - (double)m->node[node].offset_ns / 1e9;
-	if (m->nr > 1 && m->focus == TOP_ALL)
-		buf_addf(&more, "  %zu nodes", m->nr);
-	else if (node < m->nr && m->node[node].host && *m->node[node].host) {
-		buf_adds(&more, "  ");
-		add_text(&more, m->node[node].host, strlen(m->node[node].host), LETTERS_UTF8);
-	}
-	if (m->group) {
-		buf_adds(&more, "  group ");
-		add_text(&more, m->group, strlen(m->group), LETTERS_UTF8);
-	}
+	ink = outcome_words(m, &ending);
+	add_place(m, node, &more);
 	buf_addf(&more, "  %s", format_clock(SHOWN, now_s));
 	phase = phase_at(model_events(m, node), node_s);
 	if (phase)
@@ -215,9 +260,11 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 			format_duration(SHOWN, MAX(length - then, 0.0)));
 	}
 	room = draw_state(a, s, row);
-	column = (unsigned)MIN(utf8_columns((char *)more.data) + 1, (size_t)room);
+	column = (unsigned)MIN(
+		utf8_columns((char *)more.data) + utf8_columns((char *)ending.data) + 1, (size_t)room);
 	column = frame_words(
 		s, 0, row, (char *)words.data, room > column + 12 ? room - column : MIN(room, 12u), INK_BOLD);
+	column += frame_words(s, column, row, (char *)ending.data, room - column, ink);
 	frame_words(s, column, row++, (char *)more.data, room - column, INK_PLAIN);
 	if (app_alarm(a, &alarm) && s->rows > 5) {
 		frame_printf(
@@ -225,6 +272,7 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 		row++;
 	}
 	buf_release(&words);
+	buf_release(&ending);
 	buf_release(&more);
 	buf_release(&alarm);
 	return row;

@@ -282,7 +282,11 @@ static int observe(struct walk_observer *o, const struct store_record *record)
 	struct top_reading *r = (struct top_reading *)o;
 	bool of_process = r->walk->process_set >= 0 && record->set == (uint32_t)r->walk->process_set;
 	struct walk_observer *events = (struct walk_observer *)r->gathering;
+	int64_t status;
 
+	if (record->type == STORE_SUMMARY && pairs_get_num(record->pairs, "exit_status", &status) &&
+		status >= 0 && status <= 0xffff)
+		r->status = (int)status;
 	if (record->type == STORE_INSTANCE && of_process)
 		return on_instance(r, record);
 	if (record->type == STORE_GONE && of_process)
@@ -422,6 +426,7 @@ int reading_open(
 	int e = r ? 0 : -ENOMEM;
 
 	if (e >= 0) {
+		r->status = -1;
 		r->path = strdup(path);
 		r->group = options->group ? strdup(options->group) : NULL;
 		r->tables = options->tables;

@@ -475,6 +475,14 @@ def test_a_run_in_progress_is_followed_to_its_end(tmp_path):
         assert recorder.wait() == 0
 
 
+@pytest.mark.parametrize(("command", "said"), [("exit 3", "exit 3"), ("kill -9 $$", "SIGKILL"), ("exit 0", "exit 0")])
+def test_the_first_line_says_how_the_job_ended(tmp_path, command, said):
+    path = tmp_path / "ended.tacho"
+    record(["sh", "-c", f"sleep 0.5; {command}"], "-q", "-i", "100ms", output=path)
+    assert f"  {said}  " in plain(path).splitlines()[0]
+    assert f"  {said}  " not in plain(path, "--at", "0").splitlines()[0]
+
+
 def test_the_recorder_is_killed(tmp_path):
     path = tmp_path / "killed.tacho"
     with start("run", "-q", "-i", "100ms", "-o", path, "--", "sleep", "2") as recorder:
