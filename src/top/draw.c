@@ -105,17 +105,32 @@ int phase_paper(const struct run_events *e, double time_s)
 
 /* ---- the job's line ---- */
 
+static bool is_looked_at(const struct model *m, size_t node)
+{
+	return m->focus == TOP_ALL || node == m->focus;
+}
+
+/* A recorder is gone; what it recorded may run on. */
+static bool is_unfinished(const struct model *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->node[i].gone && is_looked_at(m, i))
+			return true;
+	return false;
+}
+
 /* Returns the columns that are left of it. */
 static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 {
 	const char *state = a->play == PLAY_ON ? "playing" : a->play == PLAY_PAUSED ? "paused" : "live";
 	bool over = model_is_over(&a->m);
+	bool unfinished = over && is_unfinished(&a->m);
 	int64_t now = model_now(&a->m), end = model_end(&a->m);
 	char text[120];
 	unsigned len;
 
 	if (a->play == PLAY_LIVE && over)
-		state = "ended";
+		state = unfinished ? "unfinished" : "ended";
 	if (a->m.share < 1)
 		snprintf(text, sizeof(text), " reading, %.0f %% ", 100 * a->m.share);
 	else if (now >= end && a->play == PLAY_LIVE && model_silence(&a->m))
@@ -136,7 +151,7 @@ static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 	if (len >= s->columns)
 		return s->columns;
 	frame_words(s, s->columns - len, row, text, len,
-		now < end				? INK_ALARM
+		now < end || unfinished			? INK_ALARM
 			: a->play == PLAY_LIVE && !over ? INK_GOOD
 							: INK_BOLD);
 	frame_paper(s, s->columns - len, row, len, PAPER_REVERSE);
@@ -170,11 +185,6 @@ static void job_words(struct top_app *a, struct buf *out)
 		buf_adds(out, a->title);
 	else
 		add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
-}
-
-static bool is_looked_at(const struct model *m, size_t node)
-{
-	return m->focus == TOP_ALL || node == m->focus;
 }
 
 /* How the job ended; of several nodes the first that failed. Its ink; INK_PLAIN: nothing went wrong. */
