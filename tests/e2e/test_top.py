@@ -654,8 +654,15 @@ def test_w_keeps_the_recording(tmp_path):
 def test_a_target_that_is_not_there_is_named(tmp_path):
     with top("999999999", env=temporary(tmp_path)) as t:
         assert t.end() == 1
-        assert b"999999999" in t.process.stderr.read()
+        said = t.process.stderr.read()
+        assert b"999999999" in said and said.count(b"tacho: ") == 1, said
     assert not list(tmp_path.glob("tacho-top-*"))
+
+
+def test_a_command_that_is_not_there_is_said_once(tmp_path):
+    done = run("top", "--", "no-such-command-anywhere", env={**os.environ, **temporary(tmp_path)})
+    assert done.returncode == 127, done
+    assert (done.stdout + done.stderr).count(b"tacho: ") == 1 == done.stderr.count(b"no-such-command-anywhere"), done
 
 
 def test_wrong_words_are_refused(job, tmp_path):
