@@ -158,6 +158,29 @@ static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 	return s->columns - len;
 }
 
+/* Of all processes of one user: "user:", or "user:NAME". The name is that of the group that they are. */
+static bool user_words(const struct walk *walk, const struct meta_item *command, struct buf *out)
+{
+	static const char user[] = "user:";
+	size_t n = strlen(user), len = command ? command->len : 0;
+	const struct groups *g = &walk->group;
+	const char *name;
+
+	if (len && !command->value[len - 1])
+		len--;
+	if (len < n || memcmp(command->value, user, n) || memchr(command->value, 0, len))
+		return false;
+	name = command->value + n;
+	len -= n;
+	if (!len && g->nr && g->item[0].len > n && !memcmp(g->item[0].name, user, n)) {
+		name = g->item[0].name + n;
+		len = g->item[0].len - n;
+	}
+	buf_adds(out, len ? "processes of " : "your processes");
+	add_text(out, name, len, LETTERS_UTF8);
+	return true;
+}
+
 static void job_words(struct top_app *a, struct buf *out)
 {
 	struct model *m = &a->m;
@@ -174,11 +197,11 @@ static void job_words(struct top_app *a, struct buf *out)
 			buf_adds(out, a->title ? a->title : "waiting for a recording");
 		return;
 	}
+	if (user_words(n->main->walk, command, out))
+		return;
 	if (command && command->len)
 		add_command(out, command->value, command->len - (!command->value[command->len - 1]),
 			LETTERS_UTF8);
-	else if (!strcmp(target, "user:"))
-		buf_adds(out, "your processes");
 	else if (*target)
 		add_text(out, target, strlen(target), LETTERS_UTF8);
 	else if (a->title)

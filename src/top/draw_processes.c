@@ -156,7 +156,7 @@ static char *format_cell(char out[static UNITS_SIZE], const struct process_line 
 		return v < 60 ? (snprintf(out, UNITS_SIZE, "%.2fs", v), out) : format_age(out, v);
 	case BY_AGE:
 		if (l->late && !l->ended)
-			snprintf(out, UNITS_SIZE, ">%s", format_age(SHOWN, v));
+			snprintf(out, UNITS_SIZE, ">"); /* the recording does not say by how much */
 		else
 			format_age(out, v);
 		return out;

@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import os
+import pwd
 import re
 import signal
 import subprocess
@@ -632,6 +633,13 @@ def test_a_command_outlives_the_screen(tmp_path):
         assert t.end() == 0
         assert (tmp_path / "done").exists()
         assert b"the command goes on" in t.process.stderr.read()
+
+
+def test_without_arguments_it_is_the_processes_of_the_user(tmp_path):
+    done = run("top", env={**os.environ, **temporary(tmp_path), "LC_ALL": "C.UTF-8"}, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    name = pwd.getpwuid(os.getuid()).pw_name
+    assert done.stdout.decode().startswith(f"processes of {name}"), done.stdout
 
 
 def test_w_keeps_the_recording(tmp_path):
