@@ -459,6 +459,7 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		[PROMPT_KEEP] = "Keep as: ",
 		[PROMPT_KILL] = "Signal (TERM, INT, KILL, STOP, CONT) to %s: "};
 	unsigned column;
+	const char *arrows;
 
 	if (a->prompt) {
 		if (a->prompt == PROMPT_KILL)
@@ -474,14 +475,18 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		frame_text(s, 0, row, a->message, strlen(a->message), s->columns, INK_BOLD);
 		return;
 	}
-	column = frame_words(s, 0, row,
-		s->columns >= 100 ? "?help  /search  \\filter  t tree  F6 order  x ended  Z pause  ←→ time  "
-				    "j go to  g node  e explain  r report  q end"
-			: s->columns >= 60
-			? "?help /search \\filter t tree Z pause ←→ time j go to e explain q end"
-			: "? help  q end",
-		s->columns, INK_DIM);
-	(void)column;
+	arrows = s->utf8 ? "←→" : "<- ->";
+	if (s->columns >= 100)
+		frame_printf(s, 0, row, s->columns, INK_DIM,
+			"?help  /search  \\filter  t tree  F6 order  x ended  Z pause  %s time  j go to  g "
+			"node  "
+			"e explain  r report  q end",
+			arrows);
+	else if (s->columns >= 60)
+		frame_printf(s, 0, row, s->columns, INK_DIM,
+			"?help /search \\filter t tree Z pause %s time j go to e explain q end", arrows);
+	else
+		frame_words(s, 0, row, "? help  q end", s->columns, INK_DIM);
 }
 
 /* ---- pages over it ---- */

@@ -210,6 +210,7 @@ def test_without_colours_and_without_utf8(job):
         t.until("PID", "the table")
         assert not re.search(rb"\033\[[0-9;]*[34]8;|\033\[[0-9;]*;[34]\d[;m]", t.raw)
         assert all(byte < 0x80 for byte in t.raw)
+        assert "<- -> time" in t.lines()[-1] and "?" not in t.text().replace("?help", ""), t.text()
         t.type("q")
         assert t.end() == 0
 
