@@ -229,15 +229,40 @@ static void say_rate(struct panel_words *w, const char *what, double rate)
 		say(w, INK_PLAIN, "%s %s/s", what, format_bytes(SHOWN, rate));
 }
 
+static bool job_is_over(const struct panels *p)
+{
+	const struct model *m = &p->app->m;
+
+	return p->view.ended || (model_is_over(m) && model_now(m) >= model_end(m));
+}
+
+/* What is left at the end says little. */
+static void say_peak(const struct panels *p, struct panel_words *w)
+{
+	const struct top_reading *r = p->sum || p->app->m.group ? NULL : p->app->m.node[p->node].main;
+	double peak = NAN;
+
+	if (!r || !job_is_over(p))
+		return;
+	if (!isnan(p->value[TOP_PSS]) || !isnan(r->peak[0]))
+		peak = r->peak[0];
+	else
+		peak = r->peak[1];
+	/* Without an end mark it is the most of all ticks. */
+	for (unsigned i = 0; isnan(r->peak[0]) && isnan(r->peak[1]) && i < OVERVIEW; i++)
+		peak = known_max(peak, r->overview[i].memory);
+	if (!isnan(peak))
+		say(w, INK_BOLD, "peak %s", format_bytes(SHOWN, peak));
+}
+
 /* When the limit is reached as things go. */
 static void say_reach(struct panels *p, struct panel_words *w, double memory, double limit)
 {
-	const struct model *m = &p->app->m;
 	double slope = p->sum || !p->view.now ? NAN : memory_slope(p->view.reading, p->view.now->time_ns);
 	double left;
 
 	/* What is over does not grow any more; its last ticks have what was left. */
-	if (p->view.ended || (model_is_over(m) && model_now(m) >= model_end(m)))
+	if (job_is_over(p))
 		return;
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
@@ -272,14 +297,17 @@ static void say_memory(struct panels *p, struct panel_words *w)
 
 	if (isnan(memory)) {
 		say(w, INK_DIM, "%s", !p->sum && p->view.ended ? "the node has ended" : "not recorded");
+		say_peak(p, w);
 		return;
 	}
 	if (limit > 0) {
 		say(w, memory >= 0.95 * limit ? INK_ALARM : INK_BOLD, "%s%s of %s %.0f %%", about,
 			format_bytes(SHOWN, memory), format_bytes(SHOWN, limit), 100 * memory / limit);
+		say_peak(p, w);
 		say_reach(p, w, memory, limit);
 	} else {
 		say(w, INK_BOLD, "%s%s", about, format_bytes(SHOWN, memory));
+		say_peak(p, w);
 		say_reach(p, w, memory, NAN);
 	}
 	if (limit > 0 && *source)

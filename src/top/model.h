@@ -17,7 +17,7 @@ struct top_node {
 	int64_t young_ns; /* since when it is known that it is; 0: it is not */
 	bool tables;	  /* main has the processes */
 	bool gone;	  /* its recorder ended without an end mark */
-	bool empty;	  /* nothing can be read of it, and nobody writes it */
+	bool empty;	  /* nothing can be read of it, and its recorder is gone */
 	char *why;	  /* it cannot be read (any more); NULL: it can */
 };
 
