@@ -266,8 +266,8 @@ static void say_reach(struct panels *p, struct panel_words *w, double memory, do
 		return;
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
-	left = limit > memory ? (limit - memory) / slope : 0;
-	if (slope > 0 && limit > 0 && (left < 600 || (memory > limit / 10 && left < 86400)))
+	left = memory_reach(memory, limit, slope);
+	if (!isnan(left))
 		say(w, left < 60 ? INK_ALARM : INK_BOLD, "%s limit in %s", p->s->utf8 ? "→" : "->",
 			format_duration(SHOWN, left));
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));

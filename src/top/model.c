@@ -744,3 +744,17 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 		return MIN(slope, MAX(now, 0.0));
 	return MAX(slope, MIN(now, 0.0));
 }
+
+#define REACH_MOST_S 86400.0
+#define SLOPE_LEAST 1024.0 /* bytes a second, and a share of what there is: less is no growth */
+#define SLOPE_SHARE 1e-4
+
+double memory_reach(double memory, double limit, double slope)
+{
+	double left;
+
+	if (!(limit > 0) || !(memory > 0) || !(slope >= MAX(SLOPE_LEAST, memory * SLOPE_SHARE)))
+		return NAN;
+	left = MAX(limit - memory, 0.0) / slope;
+	return left < REACH_MOST_S ? left : NAN;
+}

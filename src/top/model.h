@@ -87,6 +87,8 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES]);
 
 /* Bytes a second by which memory grows now; NAN: not known. */
 double memory_slope(const struct top_reading *r, int64_t time_ns);
+/* Seconds until the limit is reached at this rate; NAN: it does not grow, or not within a day. */
+double memory_reach(double memory, double limit, double slope);
 
 /* ---- an earlier run of the same command ---- */
 

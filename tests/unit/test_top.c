@@ -493,6 +493,19 @@ static void test_memory_grows_steadily_or_nothing_is_said(void **state)
 	assert_float_equal(slope_of(point, 40), 1e6, 1);
 }
 
+static void test_when_the_limit_is_reached(void **state)
+{
+	(void)state;
+	assert_float_equal(memory_reach(1e8, 2e10, 4e6), 4975, 0.5); /* far below it, and hours away */
+	assert_float_equal(memory_reach(1.9e10, 2e10, 1e7), 100, 0.5);
+	assert_float_equal(memory_reach(2e10, 2e10, 1e7), 0, 0);
+	assert_true(isnan(memory_reach(1e8, 2e10, 2e5)));  /* more than a day */
+	assert_true(isnan(memory_reach(1e8, 2e10, 9000))); /* no growth to speak of */
+	assert_true(isnan(memory_reach(1e8, 2e10, -1e7)));
+	assert_true(isnan(memory_reach(1e8, NAN, 1e7)));
+	assert_true(isnan(memory_reach(1e8, 2e10, NAN)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_trees_lists_and_filters),
 		cmocka_unit_test(test_an_order_lasts_for_a_while),
 		cmocka_unit_test(test_memory_grows_steadily_or_nothing_is_said),
+		cmocka_unit_test(test_when_the_limit_is_reached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
