@@ -917,8 +917,10 @@ def test_the_first_frame_does_not_wait_for_the_rest(half_a_day):
         t.until("paused at 0m00.0s", "its first tick")
 
 
-def test_those_that_have_ended_are_read_between_frames(half_a_day):
-    with top(half_a_day, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
+def test_those_that_have_ended_are_read_between_frames(tmp_path):
+    path = tmp_path / "long.tacho"
+    long_recording(path, 4 * 43200, 20)  # more than is read between two frames
+    with top(path, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
         t.until("paused at", "the middle")
         t.until(lambda: "with those that ended" not in t.text(), "the living")
         t.type("x")
