@@ -418,6 +418,17 @@ static int print_frame(struct top_session *t)
 	return status;
 }
 
+/* Says why, if there is not one recording of which something is known. */
+static bool nothing_is_read(const struct top_session *t)
+{
+	for (size_t i = 0; i < t->app.m.nr; i++)
+		if (!t->app.m.node[i].why || t->app.m.node[i].main)
+			return false;
+	for (size_t i = 0; i < t->app.m.nr; i++)
+		error("%s: %s", t->app.m.node[i].path, t->app.m.node[i].why);
+	return true;
+}
+
 static int as_text(struct top_session *t)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -441,7 +452,7 @@ static int as_text(struct top_session *t)
 				putchar('\n');
 			status = print_frame(t);
 		} else if (model_is_over(&t->app.m)) {
-			status = t->frames ? status : print_frame(t);
+			status = t->frames ? status : nothing_is_read(t) ? EXIT_TROUBLE : print_frame(t);
 			break;
 		} else {
 			nanosleep(&pause, NULL);

@@ -27,7 +27,7 @@ int top_recorder_keep(struct top_recorder *r, const char *name, struct buf *said
  * status. */
 int top_recorder_finish(struct top_recorder *r, int status);
 /* Why it ended before there was a recording; false: it said nothing. */
-bool top_recorder_why(const struct top_recorder *r, struct buf *out);
+bool top_recorder_why(struct top_recorder *r, struct buf *out);
 
 void top_act(struct top_app *a, enum app_act act, struct tty *tty, struct top_recorder *r);
 /* Those that have ended are read, or read again when it is time, for about so long. True: there is more at

@@ -92,7 +92,22 @@ bool top_recorder_ended(struct top_recorder *r)
 	return r->directory && !r->pid;
 }
 
-bool top_recorder_why(const struct top_recorder *r, struct buf *out)
+/* Its messages as ours: error() names the program again. */
+static void add_message(struct buf *out, const char *text, size_t n)
+{
+	static const char name[] = "tacho: ";
+
+	for (const char *end = text + n; text < end;) {
+		const char *line = memchr(text, '\n', (size_t)(end - text)), *next = line ? line + 1 : end;
+
+		if ((size_t)(next - text) >= strlen(name) && !memcmp(text, name, strlen(name)))
+			text += strlen(name);
+		show_bytes(out, text, (size_t)(next - text), "\n");
+		text = next;
+	}
+}
+
+bool top_recorder_why(struct top_recorder *r, struct buf *out)
 {
 	char text[2000];
 	int fd = r->output ? open(r->output, O_RDONLY | O_CLOEXEC) : -1;
@@ -100,11 +115,12 @@ bool top_recorder_why(const struct top_recorder *r, struct buf *out)
 
 	if (fd >= 0)
 		close(fd);
+	r->shown = MAX(n, 0); /* not once more at the end */
 	while (n > 0 && text[n - 1] == '\n')
 		n--;
 	if (n <= 0)
 		return false;
-	show_bytes(out, text, (size_t)n, "\n");
+	add_message(out, text, (size_t)n);
 	return true;
 }
 

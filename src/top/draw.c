@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define OOM_SHOWN_S 120.0 /* after processes were killed */
 #define MARK_SHOWN_S 5.0  /* after a mark was set */
@@ -104,17 +105,32 @@ int phase_paper(const struct run_events *e, double time_s)
 
 /* ---- the job's line ---- */
 
+static bool is_looked_at(const struct model *m, size_t node)
+{
+	return m->focus == TOP_ALL || node == m->focus;
+}
+
+/* A recorder is gone; what it recorded may run on. */
+static bool is_unfinished(const struct model *m)
+{
+	for (size_t i = 0; i < m->nr; i++)
+		if (m->node[i].gone && is_looked_at(m, i))
+			return true;
+	return false;
+}
+
 /* Returns the columns that are left of it. */
 static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 {
 	const char *state = a->play == PLAY_ON ? "playing" : a->play == PLAY_PAUSED ? "paused" : "live";
 	bool over = model_is_over(&a->m);
+	bool unfinished = over && is_unfinished(&a->m);
 	int64_t now = model_now(&a->m), end = model_end(&a->m);
 	char text[120];
 	unsigned len;
 
 	if (a->play == PLAY_LIVE && over)
-		state = "ended";
+		state = unfinished ? "unfinished" : "ended";
 	if (a->m.share < 1)
 		snprintf(text, sizeof(text), " reading, %.0f %% ", 100 * a->m.share);
 	else if (now >= end && a->play == PLAY_LIVE && model_silence(&a->m))
@@ -135,11 +151,34 @@ static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 	if (len >= s->columns)
 		return s->columns;
 	frame_words(s, s->columns - len, row, text, len,
-		now < end				? INK_ALARM
+		now < end || unfinished			? INK_ALARM
 			: a->play == PLAY_LIVE && !over ? INK_GOOD
 							: INK_BOLD);
 	frame_paper(s, s->columns - len, row, len, PAPER_REVERSE);
 	return s->columns - len;
+}
+
+/* Of all processes of one user: "user:", or "user:NAME". The name is that of the group that they are. */
+static bool user_words(const struct walk *walk, const struct meta_item *command, struct buf *out)
+{
+	static const char user[] = "user:";
+	size_t n = strlen(user), len = command ? command->len : 0;
+	const struct groups *g = &walk->group;
+	const char *name;
+
+	if (len && !command->value[len - 1])
+		len--;
+	if (len < n || memcmp(command->value, user, n) || memchr(command->value, 0, len))
+		return false;
+	name = command->value + n;
+	len -= n;
+	if (!len && g->nr && g->item[0].len > n && !memcmp(g->item[0].name, user, n)) {
+		name = g->item[0].name + n;
+		len = g->item[0].len - n;
+	}
+	buf_adds(out, len ? "processes of " : "your processes");
+	add_text(out, name, len, LETTERS_UTF8);
+	return true;
 }
 
 static void job_words(struct top_app *a, struct buf *out)
@@ -152,20 +191,68 @@ static void job_words(struct top_app *a, struct buf *out)
 	const char *target = meta ? meta_text(meta, "target") : "";
 
 	if (!n || !meta) {
-		buf_adds(out, a->title ? a->title : "waiting for a recording");
+		if (n && n->why)
+			add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
+		else
+			buf_adds(out, a->title ? a->title : "waiting for a recording");
 		return;
 	}
+	if (user_words(n->main->walk, command, out))
+		return;
 	if (command && command->len)
 		add_command(out, command->value, command->len - (!command->value[command->len - 1]),
 			LETTERS_UTF8);
-	else if (!strcmp(target, "user:"))
-		buf_adds(out, "your processes");
 	else if (*target)
 		add_text(out, target, strlen(target), LETTERS_UTF8);
 	else if (a->title)
 		buf_adds(out, a->title);
 	else
 		add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
+}
+
+/* How the job ended; of several nodes the first that failed. Its ink; INK_PLAIN: nothing went wrong. */
+static int outcome_words(const struct model *m, struct buf *out)
+{
+	bool said = false;
+
+	if (!model_is_over(m) || model_now(m) < model_end(m))
+		return INK_PLAIN;
+	for (size_t i = 0; i < m->nr; i++) {
+		const struct top_node *n = &m->node[i];
+		int status = n->main && is_looked_at(m, i) ? n->main->status : -1;
+
+		if (status < 0)
+			continue;
+		said = true;
+		if (!status)
+			continue;
+		if (WIFSIGNALED(status))
+			buf_addf(out, "  %s", format_signal(SHOWN, WTERMSIG(status)));
+		else
+			buf_addf(out, "  exit %d", WEXITSTATUS(status));
+		if (m->focus == TOP_ALL && m->nr > 1 && n->host) {
+			buf_adds(out, " on ");
+			add_text(out, n->host, strlen(n->host), LETTERS_UTF8);
+		}
+		return INK_ALARM;
+	}
+	if (said)
+		buf_adds(out, "  exit 0");
+	return INK_PLAIN;
+}
+
+static void add_place(const struct model *m, size_t node, struct buf *out)
+{
+	if (m->nr > 1 && m->focus == TOP_ALL) {
+		buf_addf(out, "  %zu nodes", m->nr);
+	} else if (node < m->nr && m->node[node].host && *m->node[node].host) {
+		buf_adds(out, "  ");
+		add_text(out, m->node[node].host, strlen(m->node[node].host), LETTERS_UTF8);
+	}
+	if (m->group) {
+		buf_adds(out, "  group ");
+		add_text(out, m->group, strlen(m->group), LETTERS_UTF8);
+	}
 }
 
 unsigned draw_head(struct top_app *a, struct screen *s)
@@ -176,24 +263,18 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 	const struct run_event *phase, *mark;
 	const char *why;
 	unsigned room, column, row = 0;
-	struct buf words, more, alarm;
+	struct buf words, ending, more, alarm;
+	int ink;
 
 	buf_init(&words, 1 << 16);
+	buf_init(&ending, 4096);
 	buf_init(&more, 4096);
 	buf_init(&alarm, 4096);
 	job_words(a, &words);
 	if (node < m->nr)
 		node_s = now_s - (double)m->node[node].offset_ns / 1e9;
-	if (m->nr > 1 && m->focus == TOP_ALL)
-		buf_addf(&more, "  %zu nodes", m->nr);
-	else if (node < m->nr && m->node[node].host && *m->node[node].host) {
-		buf_adds(&more, "  ");
-		add_text(&more, m->node[node].host, strlen(m->node[node].host), LETTERS_UTF8);
-	}
-	if (m->group) {
-		buf_adds(&more, "  group ");
-		add_text(&more, m->group, strlen(m->group), LETTERS_UTF8);
-	}
+	ink = outcome_words(m, &ending);
+	add_place(m, node, &more);
 	buf_addf(&more, "  %s", format_clock(SHOWN, now_s));
 	phase = phase_at(model_events(m, node), node_s);
 	if (phase)
@@ -212,9 +293,11 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 			format_duration(SHOWN, MAX(length - then, 0.0)));
 	}
 	room = draw_state(a, s, row);
-	column = (unsigned)MIN(utf8_columns((char *)more.data) + 1, (size_t)room);
+	column = (unsigned)MIN(
+		utf8_columns((char *)more.data) + utf8_columns((char *)ending.data) + 1, (size_t)room);
 	column = frame_words(
 		s, 0, row, (char *)words.data, room > column + 12 ? room - column : MIN(room, 12u), INK_BOLD);
+	column += frame_words(s, column, row, (char *)ending.data, room - column, ink);
 	frame_words(s, column, row++, (char *)more.data, room - column, INK_PLAIN);
 	if (app_alarm(a, &alarm) && s->rows > 5) {
 		frame_printf(
@@ -222,6 +305,7 @@ unsigned draw_head(struct top_app *a, struct screen *s)
 		row++;
 	}
 	buf_release(&words);
+	buf_release(&ending);
 	buf_release(&more);
 	buf_release(&alarm);
 	return row;
@@ -258,7 +342,7 @@ static bool memory_alarm(struct top_app *a, size_t node, struct buf *out)
 	struct node_view v = model_view(&a->m, node, false);
 	double limit, memory, slope;
 
-	if (!v.now)
+	if (!v.now || v.ended)
 		return false;
 	limit = v.now->value[TOP_LIMIT];
 	memory = point_memory(v.now);
@@ -375,6 +459,7 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		[PROMPT_KEEP] = "Keep as: ",
 		[PROMPT_KILL] = "Signal (TERM, INT, KILL, STOP, CONT) to %s: "};
 	unsigned column;
+	const char *arrows;
 
 	if (a->prompt) {
 		if (a->prompt == PROMPT_KILL)
@@ -390,14 +475,18 @@ static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 		frame_text(s, 0, row, a->message, strlen(a->message), s->columns, INK_BOLD);
 		return;
 	}
-	column = frame_words(s, 0, row,
-		s->columns >= 100 ? "?help  /search  \\filter  t tree  F6 order  x ended  Z pause  ←→ time  "
-				    "j go to  g node  e explain  r report  q end"
-			: s->columns >= 60
-			? "?help /search \\filter t tree Z pause ←→ time j go to e explain q end"
-			: "? help  q end",
-		s->columns, INK_DIM);
-	(void)column;
+	arrows = s->utf8 ? "←→" : "<- ->";
+	if (s->columns >= 100)
+		frame_printf(s, 0, row, s->columns, INK_DIM,
+			"?help  /search  \\filter  t tree  F6 order  x ended  Z pause  %s time  j go to  g "
+			"node  "
+			"e explain  r report  q end",
+			arrows);
+	else if (s->columns >= 60)
+		frame_printf(s, 0, row, s->columns, INK_DIM,
+			"?help /search \\filter t tree Z pause %s time j go to e explain q end", arrows);
+	else
+		frame_words(s, 0, row, "? help  q end", s->columns, INK_DIM);
 }
 
 /* ---- pages over it ---- */
@@ -506,7 +595,7 @@ static int take_processes(struct top_app *a)
 			mask |= UINT64_C(1) << i;
 	if (!app_shows_ended(a))
 		a->p.all = NULL;
-	r = processes_set(&a->p, v.table, time_s, mask, a->m.group);
+	r = processes_set(&a->p, v.ended ? NULL : v.table, time_s, mask, a->m.group);
 	a->p.all = all;
 	if (r < 0)
 		return r;

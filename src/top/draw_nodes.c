@@ -98,7 +98,7 @@ static int find_rows(struct top_app *a)
 		if (shows_groups(a) && known && (v.reading ? v.reading : known)->parts)
 			r = add_groups(a, i, (v.reading ? v.reading : known)->parts);
 		for (size_t k = from; k < a->nr_parts; k++)
-			a->part[k].mean = mean_cores(&v, a->part[k].group, a->m.window_ns);
+			a->part[k].mean = v.ended ? NAN : mean_cores(&v, a->part[k].group, a->m.window_ns);
 	}
 	return r;
 }
@@ -136,12 +136,14 @@ static void numbers_of(struct top_app *a, const struct part_row *p, unsigned wid
 	n->cores = n->cpus = n->memory = n->limit = NAN;
 	if (!n->view.now)
 		return;
-	n->cores = reading_value(
-		n->view.reading, reading_index(n->view.reading, n->view.time_ns), TOP_CORES, p->group);
-	n->memory = reading_value(
-		n->view.reading, reading_index(n->view.reading, n->view.time_ns), TOP_PSS, p->group);
-	n->cpus = p->group < 0 ? n->view.now->value[TOP_CPUS] : NAN;
-	n->limit = p->group < 0 ? n->view.now->value[TOP_LIMIT] : NAN;
+	if (!n->view.ended) {
+		size_t at = reading_index(n->view.reading, n->view.time_ns);
+
+		n->cores = reading_value(n->view.reading, at, TOP_CORES, p->group);
+		n->memory = reading_value(n->view.reading, at, TOP_PSS, p->group);
+		n->cpus = p->group < 0 ? n->view.now->value[TOP_CPUS] : NAN;
+		n->limit = p->group < 0 ? n->view.now->value[TOP_LIMIT] : NAN;
+	}
 	for (unsigned k = 0; k < 2 && width; k++)
 		curve_values(n->view.reading, k ? TOP_PSS : TOP_CORES, p->group, n->view.time_ns,
 			a->m.window_ns, width * 2, n->curve[k]);
@@ -217,18 +219,26 @@ static void draw_row(struct top_app *a, struct screen *s, const struct part_row 
 	}
 }
 
-static void draw_flag(
-	struct top_app *a, struct screen *s, const struct part_row *p, unsigned row, bool slow, double share)
+static void draw_flag(struct top_app *a, struct screen *s, const struct part_row *p, unsigned row, bool ended,
+	bool slow, double share)
 {
 	const struct top_node *node = &a->m.node[p->node];
 	unsigned column = s->columns - FLAG;
 
 	if (slow)
 		frame_printf(s, column, row, FLAG, INK_ALARM, "slow: %.0f %%", 100 * share);
-	else if (p->group < 0 && node->gone)
+	else if (p->group < 0 && ended && node->gone)
 		frame_words(s, column, row, "unfinished", FLAG, INK_ALARM);
-	else if (p->group < 0 && node->main && node->main->state == READING_ENDED)
+	else if (p->group < 0 && ended)
 		frame_words(s, column, row, "ended", FLAG, INK_DIM);
+}
+
+/* At this moment; at the newest one also just now. */
+static bool row_has_ended(const struct top_app *a, const struct part_row *p, const struct row_numbers *n)
+{
+	const struct top_reading *r = a->m.node[p->node].main;
+
+	return n->view.ended || (r && r->state == READING_ENDED && model_now(&a->m) >= model_end(&a->m));
 }
 
 static struct rows_layout layout_of(const struct screen *s)
@@ -283,7 +293,8 @@ int draw_nodes(struct top_app *a, struct screen *s, unsigned row, unsigned rows)
 
 		draw_row(a, s, p, &n[i], &l, at);
 		if (s->columns >= 40)
-			draw_flag(a, s, p, at, from + i == slow[p->is_rank], share[p->is_rank]);
+			draw_flag(a, s, p, at, row_has_ended(a, p, &n[i]), from + i == slow[p->is_rank],
+				share[p->is_rank]);
 		if (from + i == a->node_row)
 			frame_paper(s, 0, at, s->columns, PAPER_REVERSE);
 	}

@@ -97,7 +97,7 @@ static void node_values(
 static void panel_values(struct panels *p, enum panel_id id, unsigned halves, float *out)
 {
 	struct model *m = &p->app->m;
-	unsigned nr = 0;
+	float nr[2048] = {0};
 
 	for (unsigned i = 0; i < halves; i++)
 		out[i] = NAN;
@@ -109,10 +109,11 @@ static void panel_values(struct panels *p, enum panel_id id, unsigned halves, fl
 			continue;
 		node_values(p, &v, id, halves, more);
 		add_values(out, more, halves);
-		nr++;
+		for (unsigned i = 0; i < halves; i++)
+			nr[i] += !isnan(more[i]);
 	}
-	for (unsigned i = 0; id == PANEL_GPU && nr > 1 && i < halves; i++)
-		out[i] /= (float)nr;
+	for (unsigned i = 0; id == PANEL_GPU && i < halves; i++)
+		out[i] /= MAX(nr[i], 1.0f);
 }
 
 static void ghost_values(struct panels *p, enum panel_id id, unsigned halves, float *out)
@@ -228,17 +229,45 @@ static void say_rate(struct panel_words *w, const char *what, double rate)
 		say(w, INK_PLAIN, "%s %s/s", what, format_bytes(SHOWN, rate));
 }
 
+static bool job_is_over(const struct panels *p)
+{
+	const struct model *m = &p->app->m;
+
+	return p->view.ended || (model_is_over(m) && model_now(m) >= model_end(m));
+}
+
+/* What is left at the end says little. */
+static void say_peak(const struct panels *p, struct panel_words *w)
+{
+	const struct top_reading *r = p->sum || p->app->m.group ? NULL : p->app->m.node[p->node].main;
+	double peak = NAN;
+
+	if (!r || !job_is_over(p))
+		return;
+	if (!isnan(p->value[TOP_PSS]) || !isnan(r->peak[0]))
+		peak = r->peak[0];
+	else
+		peak = r->peak[1];
+	/* Without an end mark it is the most of all ticks. */
+	for (unsigned i = 0; isnan(r->peak[0]) && isnan(r->peak[1]) && i < OVERVIEW; i++)
+		peak = known_max(peak, r->overview[i].memory);
+	if (!isnan(peak))
+		say(w, INK_BOLD, "peak %s", format_bytes(SHOWN, peak));
+}
+
 /* When the limit is reached as things go. */
 static void say_reach(struct panels *p, struct panel_words *w, double memory, double limit)
 {
 	double slope = p->sum || !p->view.now ? NAN : memory_slope(p->view.reading, p->view.now->time_ns);
 	double left;
 
-	/* Without memory the job is over: nothing grows any more. */
+	/* What is over does not grow any more; its last ticks have what was left. */
+	if (job_is_over(p))
+		return;
 	if (isnan(slope) || !(memory > 0) || fabs(slope) < 1024 || fabs(slope) < memory / 10000)
 		return;
-	left = limit > memory ? (limit - memory) / slope : 0;
-	if (slope > 0 && limit > 0 && (left < 600 || (memory > limit / 10 && left < 86400)))
+	left = memory_reach(memory, limit, slope);
+	if (!isnan(left))
 		say(w, left < 60 ? INK_ALARM : INK_BOLD, "%s limit in %s", p->s->utf8 ? "→" : "->",
 			format_duration(SHOWN, left));
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));
@@ -267,15 +296,18 @@ static void say_memory(struct panels *p, struct panel_words *w)
 	const char *about = pss && is_estimated(p) ? "~" : "";
 
 	if (isnan(memory)) {
-		say(w, INK_DIM, "not recorded");
+		say(w, INK_DIM, "%s", !p->sum && p->view.ended ? "the node has ended" : "not recorded");
+		say_peak(p, w);
 		return;
 	}
 	if (limit > 0) {
 		say(w, memory >= 0.95 * limit ? INK_ALARM : INK_BOLD, "%s%s of %s %.0f %%", about,
 			format_bytes(SHOWN, memory), format_bytes(SHOWN, limit), 100 * memory / limit);
+		say_peak(p, w);
 		say_reach(p, w, memory, limit);
 	} else {
 		say(w, INK_BOLD, "%s%s", about, format_bytes(SHOWN, memory));
+		say_peak(p, w);
 		say_reach(p, w, memory, NAN);
 	}
 	if (limit > 0 && *source)
@@ -294,7 +326,7 @@ static void say_cpu(struct panels *p, struct panel_words *w)
 	double cores = p->value[TOP_CORES], cpus = p->value[TOP_CPUS];
 
 	if (isnan(cores))
-		say(w, INK_DIM, "not known yet");
+		say(w, INK_DIM, "%s", !p->sum && p->view.ended ? "the node has ended" : "not known yet");
 	else if (cpus > 0)
 		say(w, INK_BOLD, "%s of %s cores %.0f %%", format_cores(SHOWN, cores),
 			format_number(SHOWN, cpus), 100 * cores / cpus);
@@ -413,7 +445,7 @@ static void panels_find(struct panels *p)
 		p->view = model_view(m, p->node, !p->sum);
 	if (p->sum)
 		model_sum(m, p->value);
-	else if (p->view.now)
+	else if (p->view.now && !p->view.ended)
 		memcpy(p->value, p->view.now->value, sizeof(p->value));
 	/* A group is held against the whole node's allocation. */
 	if (m->group && p->view.reading) {

@@ -69,6 +69,19 @@ static void choose_columns(struct table_view *t)
 	t->command = used;
 }
 
+/* Of those that ended it is totals: then the rates of the others say that they are. */
+static bool has_totals(const struct top_app *a)
+{
+	return app_shows_ended(a) && a->p.all;
+}
+
+static const char *title_of(const struct top_app *a, enum process_order_by by)
+{
+	if (has_totals(a) && by == BY_READ)
+		return "READ";
+	return has_totals(a) && by == BY_WRITE ? "WRITE" : process_column_title[by];
+}
+
 static void draw_heading(struct table_view *t, unsigned row)
 {
 	struct top_app *a = t->a;
@@ -79,7 +92,7 @@ static void draw_heading(struct table_view *t, unsigned row)
 	for (size_t i = 0; i <= ARRAY_SIZE(column_row); i++) {
 		enum process_order_by by = i < ARRAY_SIZE(column_row) ? column_row[i].by : BY_COMMAND;
 		unsigned width = by == BY_COMMAND ? t->s->columns - MIN(column, t->s->columns) : t->width[by];
-		const char *title = process_column_title[by];
+		const char *title = title_of(a, by);
 		bool sorted = a->p.by == by && (!a->p.tree || a->p.sorted),
 		     left = by == BY_COMMAND || by == BY_USER || by == BY_STATE;
 		const char *mark = !sorted ? ""
@@ -135,7 +148,9 @@ static char *format_age(char out[static UNITS_SIZE], double s)
 	return out;
 }
 
-static char *format_cell(char out[static UNITS_SIZE], const struct process_line *l, enum process_order_by by)
+/* `totals`: the column has what ended processes did in all. */
+static char *format_cell(
+	char out[static UNITS_SIZE], const struct process_line *l, enum process_order_by by, bool totals)
 {
 	double v = l->value[by];
 
@@ -156,7 +171,7 @@ static char *format_cell(char out[static UNITS_SIZE], const struct process_line 
 		return v < 60 ? (snprintf(out, UNITS_SIZE, "%.2fs", v), out) : format_age(out, v);
 	case BY_AGE:
 		if (l->late && !l->ended)
-			snprintf(out, UNITS_SIZE, ">%s", format_age(SHOWN, v));
+			snprintf(out, UNITS_SIZE, ">"); /* the recording does not say by how much */
 		else
 			format_age(out, v);
 		return out;
@@ -167,9 +182,14 @@ static char *format_cell(char out[static UNITS_SIZE], const struct process_line 
 		snprintf(out, UNITS_SIZE, "%s%.20s", l->estimated ? "~" : "", format_short(number, v));
 		return out;
 	}
-	case BY_RSS:
 	case BY_READ:
 	case BY_WRITE:
+		if (totals && !l->ended)
+			snprintf(out, UNITS_SIZE, "%.20s/s", format_short(SHOWN, v));
+		else
+			format_short(out, v);
+		return out;
+	case BY_RSS:
 	case BY_GPU_MEMORY:
 		return format_short(out, v);
 	default:
@@ -291,7 +311,7 @@ static void draw_line(struct table_view *t, const struct process_line *l, unsign
 		if (by == BY_USER) {
 			draw_user(t, l, column, row, ink);
 		} else {
-			format_cell(text, l, by);
+			format_cell(text, l, by, has_totals(t->a));
 			len = (unsigned)strlen(text);
 			frame_words(t->s, column + (len < t->width[by] ? t->width[by] - len : 0), row, text,
 				t->width[by], ink_of(l, by, ink));

@@ -4,6 +4,7 @@
 #include "base/owned.h"
 #include "query/length.h"
 #include "query/run_directory.h"
+#include "store/glance.h"
 #include "top/parts.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@
 
 #define LOOK_NS (2 * NSEC_PER_SEC)	   /* between two looks for new recordings */
 #define TRY_NS (NSEC_PER_SEC / 4)	   /* between two tries at a young one */
+#define YOUNG_NS (5 * NSEC_PER_SEC)	   /* so long one that does not grow may be without a tick */
 #define LOOK_ANYWAY_NS (60 * NSEC_PER_SEC) /* though no directory has changed */
 #define LONG_BYTES ((off_t)4 << 20)	   /* of such a recording the end is read first */
 #define FIT_NS (NSEC_PER_SEC / 4)	   /* reading for another look, before it is shown */
@@ -109,6 +111,41 @@ static int64_t end_of(const char *path)
 	return round_i64(length * 1e9);
 }
 
+static int ignore(void *arg, enum store_type type, const struct pairs *pairs)
+{
+	(void)arg;
+	(void)type;
+	(void)pairs;
+	return 0;
+}
+
+/* Neither schema nor recorder: nothing will come, unless it grows after all. */
+static void see_whether_empty(struct model *m, struct top_node *n)
+{
+	int64_t now = monotonic_ns(), age;
+	struct store_glance glance;
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	if (n->empty || store_glance(n->path, ignore, NULL, &glance) < 0)
+		return;
+	age = (int64_t)wall.tv_sec * NSEC_PER_SEC + wall.tv_nsec - glance.modified_ns;
+	if (!n->young_ns || glance.writing)
+		n->young_ns = now;
+	/* That of another machine may be written though no lock is seen. */
+	if (glance.writing || (age < YOUNG_NS && now - n->young_ns < YOUNG_NS))
+		return;
+	n->empty = n->gone = m->news = true;
+	node_say(n, "no measurement can be read from it, and its recorder is gone");
+}
+
+static void no_longer_empty(struct top_node *n)
+{
+	free(n->why);
+	n->why = NULL;
+	n->empty = n->gone = false;
+}
+
 static int node_begin(struct model *m, struct top_node *n)
 {
 	struct reading_options o = options_of(m, n);
@@ -129,9 +166,12 @@ static int node_begin(struct model *m, struct top_node *n)
 		if (reading_open(n->path, &o, &n->tail, &err) < 0)
 			n->tail = NULL;
 	}
-	if (r >= 0)
+	if (r >= 0) {
+		no_longer_empty(n);
 		node_place(m, n, n->main);
-	else if (r != -ENODATA && r != -ENOENT)
+	} else if (r == -ENODATA)
+		see_whether_empty(m, n);
+	else if (r != -ENOENT)
 		node_say(n, err.len ? (char *)err.data : strerror(-r));
 	buf_release(&err);
 	return r;
@@ -288,7 +328,7 @@ static bool node_poll(struct model *m, struct top_node *n, int64_t until_ns)
 	enum reading_state was;
 	bool more = false;
 
-	if (n->why)
+	if (n->why && !n->empty)
 		return false;
 	if (!n->main && monotonic_ns() - n->tried_ns < TRY_NS)
 		return false;
@@ -504,6 +544,16 @@ static const struct top_reading *reach(struct model *m, struct top_node *n, int6
 	return n->past ? n->past : n->main;
 }
 
+#define ENDED_TICKS 2.5 /* after the last tick: so long curves go on, too */
+
+static bool has_ended(const struct top_node *n, const struct top_point *last, int64_t time_ns)
+{
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+
+	return (n->why || r->state == READING_ENDED) &&
+		time_ns - last->time_ns > (int64_t)(ENDED_TICKS * 1e9 * reading_interval(r));
+}
+
 struct node_view model_view(struct model *m, size_t node, bool table)
 {
 	struct top_node *n = &m->node[node];
@@ -516,6 +566,7 @@ struct node_view model_view(struct model *m, size_t node, bool table)
 		v.reading = n->tail && n->tail->nr_points ? n->tail : n->main;
 	else
 		v.reading = reach(m, n, v.time_ns, table);
+	v.ended = has_ended(n, last, v.time_ns);
 	v.now = v.reading ? reading_at(v.reading, v.time_ns) : NULL;
 	if (v.now && table)
 		v.table = reading_snapshot(v.reading, v.now->time_ns);
@@ -618,7 +669,7 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
 	for (size_t i = 0; i < m->nr; i++) {
 		struct node_view view = model_view(m, i, false);
 
-		for (unsigned v = 0; view.now && v < NR_TOP_VALUES; v++)
+		for (unsigned v = 0; view.now && !view.ended && v < NR_TOP_VALUES; v++)
 			if (!isnan(view.now->value[v])) {
 				ret[v] = nr[v] ? ret[v] + view.now->value[v] : view.now->value[v];
 				nr[v]++;
@@ -658,6 +709,24 @@ static double slope_over(const struct top_reading *r, size_t at, double seconds)
 	return (n * stm - st * sm) / (n * stt - st * st);
 }
 
+/* Much was given back at once, as at the end of a job: a line through it says nothing. */
+static bool has_dropped(const struct top_reading *r, size_t at)
+{
+	double before = NAN, t0 = (double)reading_point(r, at)->time_ns / 1e9;
+
+	for (size_t i = at + 1; i--;) {
+		const struct top_point *p = reading_point(r, i);
+		double memory = point_memory(p);
+
+		if (t0 - (double)p->time_ns / 1e9 > SLOPE_SHORT_S && at - i >= SLOPE_POINTS)
+			break;
+		if (before < memory / 2)
+			return true;
+		before = isnan(memory) ? before : memory;
+	}
+	return false;
+}
+
 /* What has grown in one step does not grow now: over the last half minute and over the end of it, the less.
  */
 double memory_slope(const struct top_reading *r, int64_t time_ns)
@@ -665,7 +734,7 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 	size_t at = reading_index(r, time_ns);
 	double slope, now;
 
-	if (at >= r->nr_points)
+	if (at >= r->nr_points || has_dropped(r, at))
 		return NAN;
 	slope = slope_over(r, at, SLOPE_S);
 	now = slope_over(r, at, SLOPE_SHORT_S);
@@ -674,4 +743,18 @@ double memory_slope(const struct top_reading *r, int64_t time_ns)
 	if (slope > 0)
 		return MIN(slope, MAX(now, 0.0));
 	return MAX(slope, MIN(now, 0.0));
+}
+
+#define REACH_MOST_S 86400.0
+#define SLOPE_LEAST 1024.0 /* bytes a second, and a share of what there is: less is no growth */
+#define SLOPE_SHARE 1e-4
+
+double memory_reach(double memory, double limit, double slope)
+{
+	double left;
+
+	if (!(limit > 0) || !(memory > 0) || !(slope >= MAX(SLOPE_LEAST, memory * SLOPE_SHARE)))
+		return NAN;
+	left = MAX(limit - memory, 0.0) / slope;
+	return left < REACH_MOST_S ? left : NAN;
 }

@@ -14,8 +14,10 @@ struct top_node {
 	struct top_reading *tail; /* of a long recording: its end, until main has come there */
 	int64_t offset_ns;
 	int64_t tried_ns; /* of one that is too young to be read */
+	int64_t young_ns; /* since when it is known that it is; 0: it is not */
 	bool tables;	  /* main has the processes */
 	bool gone;	  /* its recorder ended without an end mark */
+	bool empty;	  /* nothing can be read of it, and its recorder is gone */
 	char *why;	  /* it cannot be read (any more); NULL: it can */
 };
 
@@ -52,6 +54,7 @@ struct node_view {
 	const struct top_reading *reading; /* NULL: nothing of it is known */
 	const struct top_point *now;	   /* NULL: it had not begun, or nothing is known */
 	const struct snapshot *table;	   /* NULL: not asked for, or not known */
+	bool ended;			   /* long before: nothing of it counts any more */
 	int64_t time_ns;		   /* of the node */
 };
 
@@ -84,6 +87,8 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES]);
 
 /* Bytes a second by which memory grows now; NAN: not known. */
 double memory_slope(const struct top_reading *r, int64_t time_ns);
+/* Seconds until the limit is reached at this rate; NAN: it does not grow, or not within a day. */
+double memory_reach(double memory, double limit, double slope);
 
 /* ---- an earlier run of the same command ---- */
 

@@ -277,12 +277,26 @@ static int take_snapshot(struct top_reading *r)
 
 /* ---- as records come ---- */
 
+static void take_ending(struct top_reading *r, const struct pairs *p)
+{
+	static const char *const peak[] = {"peak_pss_bytes", "peak_rss_bytes"};
+	int64_t number;
+
+	if (pairs_get_num(p, "exit_status", &number) && number >= 0 && number <= 0xffff)
+		r->status = (int)number;
+	for (size_t i = 0; i < ARRAY_SIZE(peak); i++)
+		if (pairs_get_num(p, peak[i], &number) && number > 0)
+			r->peak[i] = (double)number;
+}
+
 static int observe(struct walk_observer *o, const struct store_record *record)
 {
 	struct top_reading *r = (struct top_reading *)o;
 	bool of_process = r->walk->process_set >= 0 && record->set == (uint32_t)r->walk->process_set;
 	struct walk_observer *events = (struct walk_observer *)r->gathering;
 
+	if (record->type == STORE_SUMMARY)
+		take_ending(r, record->pairs);
 	if (record->type == STORE_INSTANCE && of_process)
 		return on_instance(r, record);
 	if (record->type == STORE_GONE && of_process)
@@ -422,6 +436,8 @@ int reading_open(
 	int e = r ? 0 : -ENOMEM;
 
 	if (e >= 0) {
+		r->status = -1;
+		r->peak[0] = r->peak[1] = NAN;
 		r->path = strdup(path);
 		r->group = options->group ? strdup(options->group) : NULL;
 		r->tables = options->tables;

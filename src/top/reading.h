@@ -92,6 +92,8 @@ struct top_reading {
 	enum reading_state state;
 	bool complete, rests; /* rests: files are not kept open while nothing is read */
 	int error;	      /* negative errno: it cannot be read on */
+	double peak[2];	      /* of the memory, PSS and RSS, as the end of the recording has it; NAN */
+	int status;	      /* of the job, as of waitpid(); -1: it is not said */
 };
 
 struct reading_options {

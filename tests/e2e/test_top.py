@@ -136,6 +136,10 @@ def test_the_ended_have_their_final_accounts(job):
         if shown and said["peak_rss_bytes"]:
             assert size(shown[1], shown[2]) == pytest.approx(said["peak_rss_bytes"], rel=0.006)
     assert "ended with 3" in text
+    assert "READ" in head and "WRITE" in head and "READ/s" not in head, "totals"
+    shown, said = re.search(r"peak ([\d.]+) (\w+)", text), json.loads(run("show", "--json", job).stdout)["memory"]
+    assert size(shown[1], shown[2]) == pytest.approx(max(said.get(key) or 0 for key in ("peak_pss_bytes",)), rel=0.006), said
+    assert "peak" not in plain(job, "--at", "50%") and "READ/s" in plain(job, "--at", "50%")
 
 
 def test_stepping_back_and_jumping_agree(job):
@@ -209,6 +213,7 @@ def test_without_colours_and_without_utf8(job):
         t.until("PID", "the table")
         assert not re.search(rb"\033\[[0-9;]*[34]8;|\033\[[0-9;]*;[34]\d[;m]", t.raw)
         assert all(byte < 0x80 for byte in t.raw)
+        assert "<- -> time" in t.lines()[-1] and "?" not in t.text().replace("?help", ""), t.text()
         t.type("q")
         assert t.end() == 0
 
@@ -483,6 +488,7 @@ def test_the_recorder_is_killed(tmp_path):
             t.until("sleep 2", "the process")
             recorder.kill()
             t.until("the recorder is gone", "the alarm")
+            assert t.lines()[0].endswith("unfinished"), t.text()  # the job may still run
             t.type("q")
             assert t.end() == 0
             assert t.is_restored()
@@ -645,7 +651,8 @@ def test_w_keeps_the_recording(tmp_path):
 def test_a_target_that_is_not_there_is_named(tmp_path):
     with top("999999999", env=temporary(tmp_path)) as t:
         assert t.end() == 1
-        assert b"999999999" in t.process.stderr.read()
+        said = t.process.stderr.read()
+        assert b"999999999" in said and said.count(b"tacho: ") == 1, said
     assert not list(tmp_path.glob("tacho-top-*"))
 
 
@@ -914,8 +921,10 @@ def test_the_first_frame_does_not_wait_for_the_rest(half_a_day):
         t.until("paused at 0m00.0s", "its first tick")
 
 
-def test_those_that_have_ended_are_read_between_frames(half_a_day):
-    with top(half_a_day, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
+def test_those_that_have_ended_are_read_between_frames(tmp_path):
+    path = tmp_path / "long.tacho"
+    long_recording(path, 4 * 43200, 20)  # more than is read between two frames
+    with top(path, "--at", "50%", "--delay", "50ms", columns=120, rows=40) as t:
         t.until("paused at", "the middle")
         t.until(lambda: "with those that ended" not in t.text(), "the living")
         t.type("x")

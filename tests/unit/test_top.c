@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "top/frame.h"
 #include "top/keys.h"
+#include "top/model.h"
 #include "top/processes.h"
 #include "top/tty.h"
 
@@ -466,6 +467,45 @@ static void test_an_order_lasts_for_a_while(void **state)
 	processes_release(&p);
 }
 
+/* ---- how memory grows ---- */
+
+static double slope_of(struct top_point *point, size_t nr)
+{
+	struct top_reading r = {.point = point, .nr_points = nr, .cap_points = nr, .most_points = nr};
+
+	return memory_slope(&r, point[nr - 1].time_ns);
+}
+
+static void test_memory_grows_steadily_or_nothing_is_said(void **state)
+{
+	struct top_point point[41];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(point); i++) {
+		point[i].time_ns = (int64_t)i * NSEC_PER_SEC;
+		for (unsigned v = 0; v < NR_TOP_VALUES; v++)
+			point[i].value[v] = NAN;
+		point[i].value[TOP_PSS] = 1e8 + 1e6 * (double)i;
+	}
+	assert_float_equal(slope_of(point, 40), 1e6, 1);
+	point[40].value[TOP_PSS] = 3e5; /* the job is over, what is left is little */
+	assert_true(isnan(slope_of(point, 41)));
+	assert_float_equal(slope_of(point, 40), 1e6, 1);
+}
+
+static void test_when_the_limit_is_reached(void **state)
+{
+	(void)state;
+	assert_float_equal(memory_reach(1e8, 2e10, 4e6), 4975, 0.5); /* far below it, and hours away */
+	assert_float_equal(memory_reach(1.9e10, 2e10, 1e7), 100, 0.5);
+	assert_float_equal(memory_reach(2e10, 2e10, 1e7), 0, 0);
+	assert_true(isnan(memory_reach(1e8, 2e10, 2e5)));  /* more than a day */
+	assert_true(isnan(memory_reach(1e8, 2e10, 9000))); /* no growth to speak of */
+	assert_true(isnan(memory_reach(1e8, 2e10, -1e7)));
+	assert_true(isnan(memory_reach(1e8, NAN, 1e7)));
+	assert_true(isnan(memory_reach(1e8, 2e10, NAN)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +519,8 @@ int main(void)
 		cmocka_unit_test(test_what_a_terminal_can_show),
 		cmocka_unit_test(test_trees_lists_and_filters),
 		cmocka_unit_test(test_an_order_lasts_for_a_while),
+		cmocka_unit_test(test_memory_grows_steadily_or_nothing_is_said),
+		cmocka_unit_test(test_when_the_limit_is_reached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
