@@ -133,7 +133,8 @@ static void wait_for_end(struct serve *s, const sigset_t *ending, bool until_end
 	}
 }
 
-/* A file that is no recording would only be missing in the list. One that is not there, or empty, may become one. */
+/* A file that is no recording would only be missing in the list. One that is not there, or empty, may become
+ * one. */
 static void check_files(int argc, char **argv)
 {
 	struct stat st;
